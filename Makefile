@@ -1,0 +1,51 @@
+# `make run` does the main job and `make test` the tests, on a machine with python3 (3.11 or newer) with venv, make and git.
+# Both make their own virtual environment in .venv; nothing else on the machine is touched.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+SCENARIO ?= examples/llama3-405b.yaml
+
+.PHONY: run test test-slow benchmark lint format types imports lock clean help
+
+help: ## this list
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*##/\t/' | sort
+
+run: $(VENV)/run.stamp ## plan a fleet: SCENARIO=examples/deepseek-v3.yaml for another
+	@$(BIN)/argosy plan $(SCENARIO) --html plan.html
+
+test: $(VENV)/dev.stamp ## the test suite (pip alone)
+	@$(BIN)/python -m pytest -n 2 -m "not slow"
+
+test-slow: $(VENV)/dev.stamp ## the slow checks
+	@$(BIN)/python -m pytest -m slow
+
+benchmark: $(VENV)/dev.stamp ## speeds, as ratios against a baseline in the same run
+	@$(BIN)/python -m pytest benchmarks -n 0 --benchmark-only
+
+lint: $(VENV)/dev.stamp ## ruff, formatting, types and the import contract
+	@$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/mypy && $(BIN)/lint-imports
+
+format: $(VENV)/dev.stamp ## let ruff mend what it can
+	@$(BIN)/ruff check --fix . ; $(BIN)/ruff format .
+
+lock: $(VENV)/dev.stamp ## pin the dependencies again, for every supported Python
+	@$(BIN)/python -m pip install -q uv
+	@$(BIN)/uv pip compile -q --universal --python-version 3.11 --upgrade --no-header --no-annotate pyproject.toml -o requirements/run.txt
+	@$(BIN)/uv pip compile -q --universal --python-version 3.11 --upgrade --no-header --no-annotate --extra dev pyproject.toml -o requirements/dev.txt
+
+clean: ## remove the virtual environment and caches
+	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis .benchmarks
+
+$(VENV)/bin/python:
+	@sh tools/check-machine $(PYTHON)
+	@$(PYTHON) -m venv $(VENV) || { rm -rf $(VENV); echo "argosy: python3 cannot make a virtual environment: install it (Debian, Ubuntu: apt-get install python3-venv)" >&2; exit 1; }
+
+$(VENV)/run.stamp: $(VENV)/bin/python requirements/run.txt pyproject.toml
+	@echo "argosy: installing into $(VENV) (once)" >&2
+	@$(BIN)/python -m pip install -q --disable-pip-version-check -r requirements/run.txt
+	@$(BIN)/python -m pip install -q --disable-pip-version-check --no-deps -e .
+	@touch $@
+
+$(VENV)/dev.stamp: $(VENV)/run.stamp requirements/dev.txt
+	@$(BIN)/python -m pip install -q --disable-pip-version-check -r requirements/dev.txt
+	@touch $@
