@@ -1,1 +1,1 @@
-"""(room being built)"""
+"""The command line: no arithmetic here, only words in and tables out."""

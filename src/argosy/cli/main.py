@@ -1,0 +1,115 @@
+"""The `argosy` command: finds the room for a subcommand, and turns what goes wrong into exit codes.
+
+Exit codes: 0 ok, 1 bad input, 2 infeasible, 3 an assertion missed; a bug gives a traceback and 70.
+Only the module of the subcommand that was asked for is imported, so that `argosy --help` stays quick.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import traceback
+from importlib import import_module
+
+import typer
+
+BAD_INPUT, BUG, INTERRUPTED = 1, 70, 130
+
+# name: (module:function or sub-app, one line of help, panel)
+COMMANDS: dict[str, tuple[str, str, str]] = {
+    "plan": ("argosy.cli.plan:plan", "Plan a scenario: days, MFU, megawatts, dollars, and where every GPU-second goes.", "Decide"),
+    "fabric": ("argosy.cli.fabric:fabric", "Build a fabric from its cables: switches, links, bisection, price, power.", "Decide"),
+    "catalog": ("argosy.cli.catalog:app", "The facts: list, show with sources and disagreements, lint.", "Know"),
+    "schema": ("argosy.cli.schema:schema", "The JSON schema of a scenario file, for editors.", "Know"),
+    "claims": ("argosy.cli.handbook:claims", "Every claim of the two handbook documents, recomputed.", "Know"),
+    "exercises": ("argosy.cli.handbook:exercises", "The exercises: formula, steps, exact answers, your own numbers.", "Know"),
+    "numbers": ("argosy.cli.handbook:numbers", "The quick card: numbers to know, computed from facts and laws.", "Know"),
+    "explain": ("argosy.cli.handbook:explain", "What a quantity means: symbol, unit, formula, source.", "Know"),
+    "guide": ("argosy.cli.handbook:guide", "From a symptom to the constraint that binds to the lever that moves it.", "Know"),
+    "validate": ("argosy.cli.validate:validate", "Predict measured runs and show the errors.", "Trust"),
+}
+
+
+def application(wanted: str | None) -> typer.Typer:
+    """The command tree, with the real command behind `wanted` and one-line signposts for all others."""
+    app = typer.Typer(
+        name="argosy",
+        help="Plan, simulate and diagnose fleets of ten thousand accelerators and more.",
+        no_args_is_help=True,
+        rich_markup_mode="rich",
+        pretty_exceptions_enable=False,
+        context_settings={"help_option_names": ["-h", "--help"]},
+    )
+    app.callback()(_root)
+    for name, (target, summary, panel) in COMMANDS.items():
+        if wanted in (name, "*"):
+            module, attribute = target.split(":")
+            command = getattr(import_module(module), attribute)
+            if isinstance(command, typer.Typer):
+                app.add_typer(command, name=name, help=summary, rich_help_panel=panel)
+            else:
+                app.command(name, rich_help_panel=panel)(command)
+        else:
+            app.command(name, help=summary, rich_help_panel=panel)(_signpost)
+    return app
+
+
+def _signpost() -> None:
+    """Stands for a command that was not asked for; only its help line is shown."""
+
+
+def _version(show: bool) -> None:
+    if show:
+        from argosy import __version__
+
+        print(f"argosy {__version__}")
+        raise typer.Exit
+
+
+def _root(
+    version: bool = typer.Option(False, "--version", help="Print the version and leave.", callback=_version, is_eager=True),
+) -> None:
+    """Plan, simulate and diagnose fleets of ten thousand accelerators and more."""
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Run one command and leave with its exit code."""
+    sys.exit(run(sys.argv[1:] if arguments is None else arguments))
+
+
+def run(arguments: list[str]) -> int:
+    """Run one command; its exit code. User mistakes are told in one message each, bugs with their traceback."""
+    completing = "_ARGOSY_COMPLETE" in os.environ
+    wanted = "*" if completing else next((word for word in arguments if not word.startswith("-")), None)
+    try:
+        result = application(wanted)(arguments, standalone_mode=False, prog_name="argosy")
+        return result if isinstance(result, int) else 0
+    except typer.exceptions.TyperException as mistake:
+        context = getattr(mistake, "ctx", None)
+        where = f" (see {context.command_path} --help)" if context else ""
+        message = mistake.format_message()
+        if message:
+            print(f"argosy: {message}{where}", file=sys.stderr)
+        return BAD_INPUT
+    except (KeyboardInterrupt, typer.Abort):
+        print("argosy: interrupted", file=sys.stderr)
+        return INTERRUPTED
+    except BrokenPipeError:
+        # The reader of our output left (`argosy ... | head`): nothing more to say, and no traceback at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except Exception as error:
+        if is_mistake(error):
+            print(str(error), file=sys.stderr)
+            return BAD_INPUT
+        traceback.print_exc()
+        print("argosy: this is a bug in Argosy, not in your input; please report it with the lines above", file=sys.stderr)
+        return BUG
+
+
+def is_mistake(error: Exception) -> bool:
+    """True for errors that the user's input caused: only the named error types of units, facts and spec, and missing files."""
+    if isinstance(error, OSError) and error.filename is not None:
+        return True
+    names = {"UnitError": "argosy.units", "FactError": "argosy.facts", "ScenarioError": "argosy.spec"}
+    return any(isinstance(error, getattr(sys.modules[home], name)) for name, home in names.items() if home in sys.modules and hasattr(sys.modules[home], name))
