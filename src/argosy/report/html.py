@@ -1,0 +1,155 @@
+"""The plan as one HTML file: no request leaves it, charts are drawn in it, every number says why."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from html import escape
+from typing import Any
+
+from argosy.report import charts
+from argosy.report import text as write
+
+_STYLE = """
+:root { color-scheme: light; --ink: #1d2733; --soft: #5b6673; --line: #dfe3e8; --good: #2a7f62; --warn: #b7791f; --bad: #b3382c; }
+body { font: 15px/1.5 system-ui, sans-serif; color: var(--ink); max-width: 980px; margin: 2rem auto; padding: 0 1rem; background: #fff; }
+h1 { font-size: 1.5rem; margin: 0 0 .3rem } h2 { font-size: 1.1rem; margin: 2.2rem 0 .6rem; border-bottom: 1px solid var(--line); padding-bottom: .2rem }
+.verdict { font-size: 1.1rem } .feasible { color: var(--good) } .violates { color: var(--warn) } .infeasible { color: var(--bad) }
+table { border-collapse: collapse; width: 100%; font-variant-numeric: tabular-nums } th, td { text-align: left; padding: .25rem .6rem; border-bottom: 1px solid var(--line); vertical-align: top }
+td.n, th.n { text-align: right; white-space: nowrap } .soft { color: var(--soft); font-size: .9em } code { font-size: .9em; overflow-wrap: anywhere }
+details { margin: .2rem 0 } summary { cursor: pointer; color: var(--soft) } figure { margin: 1rem 0; overflow-x: auto } svg { max-width: 100%; height: auto }
+.assumed { color: var(--warn) } @media print { body { margin: 0; max-width: none } details > * { display: block } }
+"""
+
+
+def plan_html(plan: Mapping[str, Any]) -> str:
+    """A self-contained page for a plan (the contract's JSON)."""
+    name = plan["scenario"]["name"]
+    sections = [_top(plan), _headline(plan)]
+    if plan.get("ledger"):
+        sections.append(_section("Where every GPU-second goes", _figure(charts.ledger_waterfall(plan)) + _tree(plan["ledger"])))
+    sections += [_job(job) for job in plan["training"]]
+    if plan["fabrics"]:
+        sections.append(_fabrics(plan))
+    if plan.get("facility"):
+        sections.append(_facility(plan))
+    if plan.get("cost"):
+        sections.append(_cost(plan))
+    sections += [_facts(plan), _footer(plan)]
+    body = "\n".join(sections)
+    return (
+        f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">'
+        f"<title>{escape(name)}: plan by Argosy</title><style>{_STYLE}</style></head><body>\n{body}\n</body></html>\n"
+    )
+
+
+def _section(title: str, content: str) -> str:
+    return f"<section><h2>{escape(title)}</h2>\n{content}</section>"
+
+
+def _figure(chart: Any) -> str:
+    return f"<figure>{charts.to_svg(chart)}</figure>" if chart is not None else ""
+
+
+def _table(heads: list[str], rows: list[list[str]], numeric: set[int]) -> str:
+    """An HTML table; cells are already escaped HTML. `numeric` columns align right."""
+
+    def cell(tag: str, number: int, value: str) -> str:
+        return f'<{tag} class="n">{value}</{tag}>' if number in numeric else f"<{tag}>{value}</{tag}>"
+
+    head = "".join(cell("th", number, escape(value)) for number, value in enumerate(heads))
+    body = "".join("<tr>" + "".join(cell("td", number, value) for number, value in enumerate(row)) + "</tr>" for row in rows)
+    return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+
+
+def _top(plan: Mapping[str, Any]) -> str:
+    answer = plan["verdict"]
+    binding = f"; what binds: {escape(answer['binding'])}" if answer["binding"] else ""
+    margin = f", margin {write.percent(answer['margin'])}" if answer["margin"] is not None else ""
+    reasons = "".join(f"<li>{escape(reason)}</li>" for reason in answer["reasons"])
+    notes = "".join(f"<li>{escape(note)}</li>" for note in plan.get("notes") or [])
+    return (
+        f"<h1>{escape(plan['scenario']['name'])}</h1>"
+        f'<p class="verdict"><b class="{answer["status"]}">{answer["status"]}</b>{binding}{margin}</p>'
+        f"<ul>{reasons}{notes}</ul>"
+    )
+
+
+def _why(row: Mapping[str, Any]) -> str:
+    """The formula and inputs behind a headline number, folded away until asked for."""
+    inputs = "".join(f"<li>{escape(item['name'])} = {escape(item['shown'])} <span class=soft>{escape(item.get('from', ''))}</span></li>" for item in row.get("inputs", []))
+    return f"<details><summary>why this number?</summary>{escape(row['law'])}<ul>{inputs}</ul></details>"
+
+
+def _headline(plan: Mapping[str, Any]) -> str:
+    if not plan.get("headline"):
+        return ""
+    rows = [
+        [escape(row["label"]) + _why(row), *(write.quantity(row[key], row["unit"]) for key in ("p10", "p50", "p90", "nominal"))]
+        for row in plan["headline"]
+    ]
+    table = _table(["", "P10", "P50", "P90", "nominal"], rows, {1, 2, 3, 4})
+    return _section("The answer", table + _figure(charts.headline_intervals(plan)))
+
+
+def _tree(node: Mapping[str, Any]) -> str:
+    whole = node["amount"]
+
+    def rows(tree: Mapping[str, Any], level: int) -> list[list[str]]:
+        indent = "&nbsp;" * 4 * level
+        own = [[indent + escape(tree["name"]), write.scaled(tree["amount"] / 3600, "GPU-h"), write.percent(tree["amount"] / whole), f'<span class="soft">{escape(tree["law"])}</span>']]
+        return own + [row for child in tree["children"] for row in rows(child, level + 1)]
+
+    return f"<details><summary>every line, with its law</summary>{_table(['line', 'GPU-hours', 'share', 'law'], rows(node, 0), {1, 2})}</details>"
+
+
+def _job(job: Mapping[str, Any]) -> str:
+    chosen, mfu = job["layout"], job["mfu"]
+    facts = [
+        ["layout", escape(write.layout_arithmetic(chosen))],
+        ["also", escape(", ".join(f"{key} {value}" for key, value in chosen.items() if key not in ("gpus", "tp", "pp", "cp", "dp") and value is not None))],
+        ["MFU", f"{write.percent(mfu['parameters_only'])} by 6N; {write.percent(mfu['attention_causal'])} with causal attention; {write.percent(mfu['attention_full'])} with full attention; HFU {write.percent(job['hfu'])}; against {write.scaled(mfu['peak_flops'], 'FLOP/s')} dense {escape(mfu['peak_dtype'])}"],
+        ["throughput", f"{write.scaled(job['tokens_per_s'], 'tokens/s')}, {write.significant(job['tokens_per_gpu_s'])} per GPU"],
+        ["evidence", escape(job["grade"])],
+    ]
+    search = job.get("search")
+    if search:
+        excluded = "; ".join(f"{escape(reason)}: {write.count(number)}" for reason, number in sorted(search["excluded"].items(), key=lambda item: -item[1]))
+        facts.append(["search", f"{write.count(search['evaluated'])} layouts evaluated, {write.count(search['feasible'])} fit, {len(search['ties'])} ties within the model's uncertainty, {write.duration(search['seconds'])}<br><span class=soft>left out: {excluded}</span>"])
+    figures = "".join(_figure(chart) for chart in (charts.step_breakdown(job), charts.memory_bar(job), charts.layout_ranking(job)))
+    return _section(f"Training: {job['name']}", _table(["", ""], facts, set()) + figures)
+
+
+def _fabrics(plan: Mapping[str, Any]) -> str:
+    content = ""
+    for fabric in plan["fabrics"]:
+        rows = [[escape(tier["name"]), write.count(tier["switches"]), write.count(tier["links"]), escape(str(tier.get("switch") or "–"))] for tier in fabric["tiers"]]
+        content += _figure(charts.fabric_drawing(fabric)) + _table(["tier", "switches", "cables below", "switch"], rows, {1, 2})
+        content += f"<p>injection {write.scaled(fabric['injection_bps_per_direction'], 'b/s')}, bisection {write.scaled(fabric['bisection_bps_per_direction'], 'b/s')}, both per direction</p>"
+    return _section("Fabric", content)
+
+
+def _facility(plan: Mapping[str, Any]) -> str:
+    facility = plan["facility"]
+    rows = [[escape(key), escape(f"{value:,.4g}" if isinstance(value, (int, float)) else str(value))] for key, value in facility.items()]
+    return _section("Facility", _table(["", ""], rows, set()))
+
+
+def _cost(plan: Mapping[str, Any]) -> str:
+    cost = plan["cost"]
+    rows = [[escape(line["name"]), write.dollars(line["usd"]), write.percent(line["usd"] / cost["total_usd"])] for line in cost["lines"]]
+    rows.append(["<b>total</b>", f"<b>{write.dollars(cost['total_usd'])}</b>", ""])
+    return _section("Cost", _table(["line", "USD", "share"], rows, {1, 2}))
+
+
+def _facts(plan: Mapping[str, Any]) -> str:
+    rows = []
+    for fact in plan.get("facts") or []:
+        band = f"{write.significant(fact['low'])} – {write.significant(fact['high'])}" if fact["low"] is not None and fact["high"] is not None else ""
+        source = escape(fact["source"]) or '<span class="assumed">assumption</span>'
+        rows.append([f"<code>{escape(fact['path'])}</code>", f"{write.significant(fact['value'], 4)} {escape(fact['unit'])}", band, escape(fact["kind"]), source])
+    assumed = [[f"<code>{escape(item['path'])}</code>", escape(str(item["value"])), "", "", '<span class="assumed">assumption: </span>' + escape(item.get("note", ""))] for item in plan.get("assumptions") or []]
+    return _section("Facts and assumptions behind it", _table(["path", "value", "band (90 %)", "kind", "source"], assumed + rows, {1, 2}))
+
+
+def _footer(plan: Mapping[str, Any]) -> str:
+    return f'<p class="soft">Argosy {escape(plan["version"])}, facts of {escape(plan["facts_date"])}, scenario <code>{escape(plan["scenario"]["hash"])}</code>.</p>'

@@ -1,0 +1,177 @@
+"""The answer in the terminal: verdict first, then the headline numbers, then their reasons."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from rich.box import SIMPLE_HEAD
+from rich.console import Console, Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from argosy.report import text as write
+
+_COLOUR = {"feasible": "green", "violates": "yellow", "infeasible": "red"}
+_BAR = 28  # characters of the widest bar
+_STEP_NAMES = {
+    "compute": "compute",
+    "tp_exposed": "tensor-parallel communication, exposed",
+    "pp_exposed": "pipeline transfers, exposed",
+    "bubble": "pipeline bubble",
+    "dp_exposed": "data-parallel communication, exposed",
+    "ep_exposed": "expert all-to-all, exposed",
+    "cp_exposed": "context-parallel communication, exposed",
+    "optimizer": "optimizer",
+    "straggler": "stragglers and jitter",
+    "other": "other",
+}
+
+
+def show_plan(plan: Mapping[str, Any], console: Console | None = None) -> None:
+    """Print a plan (the contract's JSON) to `console`, or to standard output."""
+    console = console or Console()
+    for part in plan_parts(plan):
+        console.print(part)
+
+
+def plan_parts(plan: Mapping[str, Any]) -> list[RenderableType]:
+    """The parts of the terminal report, in order of reading."""
+    parts: list[RenderableType] = [verdict(plan)]
+    if plan.get("headline"):
+        parts.append(headline(plan))
+    for job in plan["training"]:
+        parts += [layout(job), Group(Text(f"Memory per GPU ({job['memory_bytes']['stage']})", style="bold"), memory(job))]
+        parts.append(Group(Text(f"One step: {write.duration(job['step_time_s']['nominal'])}", style="bold"), step(job)))
+    if plan["fabrics"]:
+        parts.append(fabrics(plan))
+    if plan.get("ledger"):
+        parts.append(Group(Text("Where every GPU-second goes", style="bold"), ledger(plan["ledger"])))
+    if plan.get("cost"):
+        parts.append(Group(Text("Cost", style="bold"), cost(plan)))
+    return parts + closing(plan)
+
+
+def verdict(plan: Mapping[str, Any]) -> RenderableType:
+    """One line: feasible or not, what binds and by how much; then the reasons."""
+    answer = plan["verdict"]
+    line = Text()
+    line.append(plan["scenario"]["name"], style="bold")
+    line.append(": ")
+    line.append(answer["status"], style=f"bold {_COLOUR[answer['status']]}")
+    if answer["binding"]:
+        line.append(f"; what binds: {answer['binding']}")
+        if answer["margin"] is not None:
+            line.append(f", margin {write.percent(answer['margin'])}")
+    reasons = [Text(f"  - {reason}") for reason in answer["reasons"]]
+    return Group(line, *reasons)
+
+
+def headline(plan: Mapping[str, Any]) -> Table:
+    """The eight numbers that a decision rests on, each with its uncertainty."""
+    table = Table(box=SIMPLE_HEAD, pad_edge=False)
+    table.add_column("")
+    for column in ("P10", "P50", "P90"):
+        table.add_column(column, justify="right", style="bold" if column == "P50" else None)
+    table.add_column("why this number", style="dim", overflow="fold")
+    for row in plan["headline"]:
+        cells = [write.quantity(row[key], row["unit"]) for key in ("p10", "p50", "p90")]
+        table.add_row(row["label"], *cells, row["law"])
+    return table
+
+
+def layout(job: Mapping[str, Any]) -> RenderableType:
+    """The layout with its arithmetic, how the search went, and the near-ties."""
+    chosen, search = job["layout"], job.get("search")
+    extras = [f"{key} {chosen[key]}" for key in ("vp", "ep", "etp", "micro_batch", "grad_accumulation", "zero", "recompute", "schedule") if chosen.get(key) not in (None, 1, "none") or key == "micro_batch"]
+    mfu = job["mfu"]
+    lines = [
+        Text.assemble((f"Layout of {job['name']}: ", "bold"), write.layout_arithmetic(chosen), f"  ({', '.join(extras)})"),
+        Text(f"  {write.significant(job['tokens_per_gpu_s'])} tokens/s per GPU; MFU {write.percent(mfu['parameters_only'])} by 6N, {write.percent(mfu['attention_causal'])} with causal attention; HFU {write.percent(job['hfu'])} of {write.scaled(mfu['peak_flops'], 'FLOP/s')} dense {mfu['peak_dtype']}; evidence: {job['grade']}"),
+    ]
+    if search:
+        ties = f"; {len(search['ties'])} others within the model's uncertainty" if search["ties"] else ""
+        lines.append(Text(f"  best of {write.count(search['feasible'])} that fit, {write.count(search['evaluated'])} evaluated in {write.duration(search['seconds'])}{ties}", style="dim"))
+        excluded = ", ".join(f"{reason}: {write.count(number)}" for reason, number in sorted(search["excluded"].items(), key=lambda item: -item[1])[:4])
+        if excluded:
+            lines.append(Text(f"  left out: {excluded}", style="dim"))
+    return Group(*lines)
+
+
+def _bars(rows: list[tuple[str, float, str]], whole: float) -> Table:
+    """Rows of name, amount and its text, with a bar against the largest amount and the share of `whole`."""
+    table = Table(box=None, pad_edge=False, show_header=False)
+    table.add_column("", min_width=24)
+    table.add_column("", justify="right")
+    table.add_column("", justify="right")
+    table.add_column("")
+    largest = max((amount for _, amount, _ in rows), default=1.0) or 1.0
+    for name, amount, shown in rows:
+        bar = "█" * round(_BAR * max(amount, 0.0) / largest)
+        table.add_row("  " + name, shown, write.percent(amount / whole if whole else 0.0), Text(bar, style="cyan"))
+    return table
+
+
+def memory(job: Mapping[str, Any]) -> RenderableType:
+    """Memory of the fullest stage against what the accelerator has."""
+    figures = job["memory_bytes"]
+    parts = ("weights", "gradients", "optimizer", "activations", "buffers", "overhead")
+    rows = [(name, figures[name], write.binary_bytes(figures[name])) for name in parts if figures[name]]
+    peak = figures["peak_reserved"]
+    total = Text(f"  peak {write.binary_bytes(peak)} reserved, {write.binary_bytes(figures['peak_allocated'])} allocated, of {write.binary_bytes(figures['capacity'])}: {write.percent(peak / figures['capacity'])} full")
+    return Group(_bars(rows, figures["capacity"]), total)
+
+
+def step(job: Mapping[str, Any]) -> Table:
+    """What one step's time is made of."""
+    rows = [(_STEP_NAMES.get(name, name), seconds, write.duration(seconds)) for name, seconds in job["breakdown_s"].items() if seconds]
+    return _bars(rows, job["step_time_s"]["nominal"])
+
+
+def fabrics(plan: Mapping[str, Any]) -> Table:
+    """Switches, cables and bandwidth of every fabric."""
+    table = Table(title="Fabric", title_justify="left", title_style="bold", box=SIMPLE_HEAD, pad_edge=False)
+    for name, side in (("role", "left"), ("topology", "left"), ("tier", "left"), ("switches", "right"), ("cables to it", "right"), ("switch", "left")):
+        table.add_column(name, justify="right" if side == "right" else "left")
+    for fabric in plan["fabrics"]:
+        for number, tier in enumerate(fabric["tiers"]):
+            first = number == 0
+            table.add_row(fabric["role"] if first else "", fabric["topology"] if first else "", tier["name"], write.count(tier["switches"]), write.count(tier["links"]), str(tier.get("switch") or "–"))
+        bandwidth = f"injection {write.scaled(fabric['injection_bps_per_direction'], 'b/s')}, bisection {write.scaled(fabric['bisection_bps_per_direction'], 'b/s')} per direction"
+        money = f"; {write.dollars(fabric['usd'])}" if fabric.get("usd") else ""
+        power = f", {write.scaled(fabric['w'], 'W')}" if fabric.get("w") else ""
+        table.caption = ((table.caption + "\n") if table.caption else "") + f"{fabric['role']}: {write.count(fabric['endpoints'])} endpoints, {bandwidth}{money}{power}"  # type: ignore[operator]
+    table.caption_justify = "left"
+    return table
+
+
+def ledger(tree: Mapping[str, Any], depth: int = 2) -> Table:
+    """The loss tree, as GPU-hours and shares of the whole, `depth` levels deep."""
+    rows: list[tuple[str, float, str]] = []
+
+    def visit(node: Mapping[str, Any], level: int) -> None:
+        rows.append(("  " * level + node["name"], node["amount"], write.scaled(node["amount"] / 3600.0, "GPU-h")))
+        if level < depth:
+            for child in node["children"]:
+                if child["amount"]:
+                    visit(child, level + 1)
+
+    visit(tree, 0)
+    return _bars(rows, tree["amount"])
+
+
+def cost(plan: Mapping[str, Any]) -> Table:
+    """Cost by line, and what it comes to per GPU-hour."""
+    lines = plan["cost"]["lines"]
+    rows = [(line["name"], line["usd"], write.dollars(line["usd"])) for line in lines if line["usd"]]
+    return _bars(rows, plan["cost"]["total_usd"])
+
+
+def closing(plan: Mapping[str, Any]) -> list[RenderableType]:
+    """What was assumed, what to be careful about."""
+    parts: list[RenderableType] = []
+    assumptions = plan.get("assumptions") or []
+    if assumptions:
+        parts.append(Text(f"{len(assumptions)} assumptions without a source (all listed with --html or --json); the first: " + "; ".join(a["path"] for a in assumptions[:4]), style="dim"))
+    parts += [Text(f"note: {note}", style="yellow") for note in plan.get("notes") or []]
+    return parts
