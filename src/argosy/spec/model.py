@@ -11,10 +11,14 @@ class MultiHeadLatentAttention(BaseModel):
     """Low-rank attention of DeepSeek V2 and later: queries and keys/values pass through narrow latents."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
-    q_lora_rank: int | None = Field(None, description="query latent width; none: queries are projected directly")
+    q_lora_rank: int | None = Field(
+        None, description="query latent width; none: queries are projected directly"
+    )
     kv_lora_rank: int = Field(description="key/value latent width (what the KV cache stores)")
     qk_nope_head_dim: int = Field(description="per-head query/key width without rotary position")
-    qk_rope_head_dim: int = Field(description="per-head query/key width with rotary position, shared by all heads for keys")
+    qk_rope_head_dim: int = Field(
+        description="per-head query/key width with rotary position, shared by all heads for keys"
+    )
     v_head_dim: int = Field(description="per-head value width")
 
 
@@ -26,21 +30,29 @@ class MixtureOfExperts(BaseModel):
     top_k: int = Field(gt=0, description="experts that each token visits")
     expert_ffn: int = Field(gt=0, description="hidden width of one expert")
     shared_experts: int = Field(0, ge=0, description="experts that every token visits")
-    shared_ffn: int | None = Field(None, description="total hidden width of the shared experts; none: shared_experts × expert_ffn")
-    dense_layers: tuple[int, ...] = Field((), description="indices of layers whose feed-forward is dense, not routed")
-    imbalance: float = Field(1.0, ge=1.0, description="tokens of the busiest expert rank over the mean (1 = force-balanced)")
+    shared_ffn: int | None = Field(
+        None, description="total hidden width of the shared experts; none: shared_experts × expert_ffn"
+    )
+    dense_layers: tuple[int, ...] = Field(
+        (), description="indices of layers whose feed-forward is dense, not routed"
+    )
+    imbalance: float = Field(
+        1.0, ge=1.0, description="tokens of the busiest expert rank over the mean (1 = force-balanced)"
+    )
     capacity_factor: float | None = Field(None, description="expert capacity over the mean; none: dropless")
 
 
 class ModelArchitecture(BaseModel):
-    """A decoder-only transformer. `layers` counts the main stack; multi-token-prediction modules come on top."""
+    """A decoder-only transformer. `layers` is the main stack; multi-token-prediction modules come on top."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
     name: str = "model"
     layers: int = Field(gt=0)
     hidden: int = Field(gt=0)
     heads: int = Field(gt=0, description="query heads")
-    kv_heads: int = Field(gt=0, description="key/value heads: heads = multi-head, 1 = multi-query, between = grouped")
+    kv_heads: int = Field(
+        gt=0, description="key/value heads: heads = multi-head, 1 = multi-query, between = grouped"
+    )
     head_dim: int = Field(gt=0)
     ffn: int = Field(ge=0, description="hidden width of a dense feed-forward layer (0: the model has none)")
     gated_ffn: bool = Field(True, description="SwiGLU-like: gate, up and down; otherwise up and down only")
@@ -50,17 +62,36 @@ class ModelArchitecture(BaseModel):
     attention_output_bias: bool = False
     ffn_bias: bool = False
     norm: Literal["rmsnorm", "layernorm"] = "rmsnorm"
-    qk_norm: Literal["none", "per_head", "full"] = Field("none", description="RMS norm on queries and keys: one weight per head_dim, or over the full width")
-    norms_per_layer: int = Field(2, description="2: before attention and feed-forward; 4: also after each (Gemma 2 and later); 1: parallel block with one norm")
+    qk_norm: Literal["none", "per_head", "full"] = Field(
+        "none", description="RMS norm on queries and keys: one weight per head_dim, or over the full width"
+    )
+    norms_per_layer: int = Field(
+        2,
+        description="2: before attention and feed-forward; 4: also after each (Gemma 2); 1: one for both",
+    )
     position: Literal["rope", "learned", "alibi", "none"] = "rope"
     learned_positions: int = Field(0, description="rows of a learned position table")
-    parallel_block: bool = Field(False, description="attention and feed-forward read the same input (PaLM, Falcon, NeoX)")
+    parallel_block: bool = Field(
+        False, description="attention and feed-forward read the same input (PaLM, Falcon, NeoX)"
+    )
     sliding_window: int | None = Field(None, description="tokens that a windowed layer attends to")
-    windowed_layers: tuple[int, ...] = Field((), description="indices of layers with the window; the others attend to all")
-    attention_gate: bool = Field(False, description="an output gate per head dimension (adds a query-sized projection)")
+    windowed_layers: tuple[int, ...] = Field(
+        (), description="indices of layers with the window; the others attend to all"
+    )
+    attention_gate: bool = Field(
+        False, description="an output gate per head dimension (adds a query-sized projection)"
+    )
     mla: MultiHeadLatentAttention | None = None
     moe: MixtureOfExperts | None = None
-    mtp_modules: int = Field(0, ge=0, description="multi-token-prediction modules (each one more layer and a 2·hidden → hidden projection)")
-    published_parameters: float | None = Field(None, description="total parameters as its makers state them, for checks")
-    not_modelled: tuple[str, ...] = Field((), description="parts of the original that this description leaves out, each named")
+    mtp_modules: int = Field(
+        0,
+        ge=0,
+        description="multi-token-prediction modules (each one more layer and a 2·hidden → hidden projection)",
+    )
+    published_parameters: float | None = Field(
+        None, description="total parameters as its makers state them, for checks"
+    )
+    not_modelled: tuple[str, ...] = Field(
+        (), description="parts of the original that this description leaves out, each named"
+    )
     source: str = ""

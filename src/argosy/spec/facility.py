@@ -1,0 +1,76 @@
+"""The facility and the prices."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import Field
+
+from argosy.spec.quantity import (
+    Fraction,
+    Seconds,
+    Section,
+    Shorthand,
+    Unit,
+    UsdPerJoule,
+    UsdPerSecond,
+    Watts,
+    Word,
+    required,
+    setting,
+)
+
+KilogramPerJoule = Annotated[float, Field(ge=0), Unit("kg/J", "0.4 kg/kWh")]
+
+
+class Site(Section):
+    """Where the fleet stands: a named site, and what this scenario changes of it."""
+
+    name: str = required("a site of the catalog (us-texas), or a name of your own with all fields given")
+    temperature_c: float | None = setting(
+        None, "yearly mean of the outside dry-bulb temperature, °C", "from the site", ge=-60, le=60
+    )
+    humidity: Fraction | None = setting(None, "yearly mean relative humidity", "from the site")
+    carbon_intensity: KilogramPerJoule | None = setting(
+        None, "CO2e of the grid's electricity, location-based", "from the site"
+    )
+    electricity: UsdPerJoule | None = setting(None, "price of electricity", "from the site")
+
+
+def _site(given: Any) -> Any:
+    return {"name": given} if isinstance(given, str) else given
+
+
+class Facility(Section):
+    """The building: site, cooling, power."""
+
+    site: Annotated[Site, Shorthand(_site, {"type": "string"})] = setting(
+        lambda: Site(name="us-texas"), "a site of the catalog, or {name, fields…}", "assumption: Texas"
+    )
+    pue: Annotated[float | None, Word("computed")] = setting(
+        None, "facility energy ÷ IT energy; `computed` from cooling, climate and load", "computed", ge=1
+    )
+    cooling: Literal["air", "rear-door", "direct-to-chip", "immersion"] = setting(
+        "air", "how racks are cooled", "assumption: air"
+    )
+    power_cap: Annotated[Watts | None, Word("none")] = setting(
+        None, "limit per accelerator", "no limit below the rated power"
+    )
+    envelope: Annotated[Watts | None, Word("none")] = setting(
+        None, "power that the site can give to the fleet, cooling included", "not limiting"
+    )
+
+
+class Prices(Section):
+    """What things cost."""
+
+    accelerator_hour: UsdPerSecond | None = setting(
+        None,
+        "price of one accelerator for one hour (kept per second)",
+        "computed from capital, lifetime and electricity",
+    )
+    electricity: UsdPerJoule | None = setting(None, "price of electricity (kept per joule)", "from the site")
+    discount_rate: Fraction = setting(0.08, "yearly rate at which capital is written off", "assumption: 8 %")
+    lifetime: Annotated[Seconds, Field(gt=0)] = setting(
+        5 * 365.25 * 86400.0, "years over which capital is written off", "assumption: 5 yr"
+    )

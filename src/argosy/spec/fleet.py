@@ -1,0 +1,165 @@
+"""The fleet: accelerators, nodes, fabrics, storage, spares."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import Field
+
+from argosy.spec.quantity import (
+    BitsPerSecond,
+    Bytes,
+    BytesPerSecond,
+    Fraction,
+    Named,
+    Section,
+    Shorthand,
+    required,
+    setting,
+)
+
+Topology = Literal[
+    "fat-tree",
+    "clos",
+    "rail-optimized",
+    "rail-only",
+    "multi-plane",
+    "multi-pod",
+    "torus",
+    "supernode",
+    "dragonfly",
+]
+STORAGE_PER_ACCELERATOR = (
+    2e12 / 16384
+)  # byte/s; Llama 3 (arXiv:2407.21783, section 3.3.1): 2 TB/s sustained for 16,384 GPUs
+
+
+def _name_and_facts(given: Any) -> Any:
+    """`H100-SXM`, or `{name: H100-SXM, memory_bandwidth: 3 TB/s}`, as name and changed facts."""
+    if isinstance(given, str):
+        return {"name": given}
+    if isinstance(given, dict) and "facts" not in given:
+        name = {"name": given["name"]} if "name" in given else {}
+        return {**name, "facts": {key: value for key, value in given.items() if key != "name"}}
+    return given
+
+
+class CatalogChoice(Section):
+    """An entry of the catalog, with facts that this scenario changes."""
+
+    name: str = required("name or alias of a catalog entry")
+    facts: dict[str, Any] = setting(
+        dict,
+        "facts of the entry that this scenario changes: a quantity, or {value, low, high, source}",
+        "none changed",
+    )
+
+
+Choice = Annotated[CatalogChoice, Shorthand(_name_and_facts, {"type": "string"})]
+
+
+def _ratio(given: Any) -> Any:
+    """`7`, `7:1` or `1:7` as the number 7."""
+    if isinstance(given, str) and given.count(":") == 1:
+        left, right = (float(part) for part in given.split(":"))
+        if left > 0 and right > 0:
+            return max(left, right) / min(left, right)
+    return given
+
+
+Ratio = Annotated[float, Field(ge=1), Shorthand(_ratio, {"type": "string", "examples": ["7:1"]})]
+
+
+class Fabric(Section):
+    """One network of the fleet."""
+
+    role: Literal["compute", "storage", "management"] = setting(
+        "compute", "what the fabric carries", "the usual first fabric"
+    )
+    topology: Topology = setting("fat-tree", "how switches are wired", "assumption: non-blocking fat tree")
+    link: BitsPerSecond | None = setting(
+        None, "rate of one host link, each way", "from the node's network cards"
+    )
+    switch: str | None = setting(
+        None, "catalog name of the switch", "the catalog's switch for this link rate and protocol"
+    )
+    nics_per_node: int | None = setting(
+        None, "network cards of one node on this fabric", "from the node", gt=0
+    )
+    tiers: int | None = setting(None, "switch tiers", "the fewest that reach all nodes", gt=0)
+    pods: int | None = setting(None, "pods of a multi-pod fabric", "as many as the fleet fills", gt=0)
+    pod_accelerators: int | None = setting(
+        None, "accelerators that one pod can hold", "count ÷ pods, rounded up to nodes", gt=0
+    )
+    placement: Literal["in-order", "balanced"] = setting(
+        "in-order",
+        "how a job fills pods: one after the other, or the same share of each",
+        "assumption: filled in order",
+    )
+    planes: int | None = setting(
+        None, "parallel planes of a multi-plane fabric", "one per network card", gt=0
+    )
+    shape: tuple[int, ...] | None = setting(None, "sides of a torus", "as cubic as the count allows")
+    oversubscription: dict[str, Ratio] = setting(
+        dict,
+        "by tier (`leaf-uplink`, `spine-uplink`, `pod-uplink`): capacity below ÷ capacity above",
+        "assumption: 1 everywhere",
+    )
+    protocol: Literal["infiniband", "roce", "efa", "ici", "ub"] | None = setting(
+        None, "transport", "from the node's network cards"
+    )
+    routing: Literal["ecmp", "adaptive", "spray", "static"] | None = setting(
+        None,
+        "how flows choose among equal paths",
+        "the protocol's habit: adaptive on infiniband, ecmp on roce, spray on efa",
+    )
+    delivered: Fraction | None = setting(
+        None,
+        "share of the link rate that large collectives get",
+        "the fabric room's measured share for the protocol",
+    )
+
+
+class Storage(Section):
+    """Shared storage that data and checkpoints use."""
+
+    bandwidth: BytesPerSecond | None = setting(
+        None,
+        "sustained write bandwidth of the whole system",
+        "Llama 3 (arXiv:2407.21783, section 3.3.1): 2 TB/s for 16,384 GPUs, in proportion to the fleet",
+    )
+    capacity: Bytes | None = setting(None, "usable capacity", "not limiting")
+
+
+class Spares(Section):
+    """Nodes kept ready to replace failed ones. They are on top of `count`."""
+
+    nodes: int = setting(0, "hot spare nodes", "assumption: none", ge=0)
+
+
+class Fleet(Section):
+    """What the job runs on."""
+
+    accelerator: Choice = required("a catalog name, or {name, fact: quantity…} to change facts of it")
+    count: int = required("accelerators that the jobs use, spares apart", gt=0)
+    node: Choice | None = setting(
+        None, "catalog name of the node, or {name, fact: quantity…}", "the catalog's node for the accelerator"
+    )
+    fabrics: tuple[Fabric, ...] = setting(
+        lambda: (Fabric(),), "networks: compute, storage, management", "assumption: one compute fabric"
+    )
+    storage: Storage = setting(Storage, "shared storage", "see its fields")
+    spares: Spares = setting(Spares, "nodes kept ready", "see its fields")
+
+    @property
+    def compute_fabric(self) -> Fabric:
+        """The first fabric with the role compute (or the default one)."""
+        return next((fabric for fabric in self.fabrics if fabric.role == "compute"), Fabric())
+
+    @property
+    def storage_bandwidth_bytes_per_s(self) -> float:
+        """Given, or in proportion to the fleet as Llama 3's storage was to its own (byte/s)."""
+        return self.storage.bandwidth or STORAGE_PER_ACCELERATOR * self.count
+
+
+__all__ = ["CatalogChoice", "Fabric", "Fleet", "Named", "Spares", "Storage"]

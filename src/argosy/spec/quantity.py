@@ -1,0 +1,150 @@
+"""Building blocks of the scenario's fields: quantities with units, shorthands, documented defaults."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+from pydantic import BaseModel, ConfigDict, Field, GetCoreSchemaHandler, GetJsonSchemaHandler
+from pydantic.json_schema import JsonSchemaValue
+from pydantic_core import core_schema
+
+from argosy import units
+
+ASSUMPTION = "assumption"
+
+
+class Section(BaseModel):
+    """A mapping of the scenario file: frozen, and closed to unknown keys."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True, allow_inf_nan=False)
+
+
+def setting(default: Any, description: str, source: str = ASSUMPTION, **options: Any) -> Any:
+    """A field with a default, what it means, and where the default comes from ("assumption: why" if none).
+
+    `default` is a plain value (SI units) or a callable that makes one; `options` go to pydantic's `Field`.
+    """
+    extra = {"source": source}
+    if callable(default):
+        return Field(default_factory=default, description=description, json_schema_extra=extra, **options)
+    return Field(default, description=description, json_schema_extra=extra, **options)
+
+
+def required(description: str, **options: Any) -> Any:
+    """A field that the file must give."""
+    return Field(description=description, **options)
+
+
+def from_file(info: core_schema.ValidationInfo) -> bool:
+    """True while a file is read; false where Python code makes a section from SI numbers."""
+    return bool(info.context and info.context.get("file"))
+
+
+@dataclass(frozen=True)
+class Unit:
+    """Marks a float that the file writes as a quantity (`400 Gb/s`) and that is kept in the SI unit `unit`.
+
+    In a file a bare number is accepted only where `bare` says so (counts, fractions): "detection: 2" could be
+    seconds or minutes. From Python a number is in the SI unit already.
+    """
+
+    unit: str
+    example: str
+    bare: bool = False
+
+    def read(self, given: Any, info: core_schema.ValidationInfo) -> Any:
+        """The SI number of what the file says; raises ValueError with what to write instead."""
+        if isinstance(given, bool) or not isinstance(given, int | float | str):
+            raise ValueError(f"expected a quantity, found {_kind(given)}; write for example {self.example}")
+        if isinstance(given, str):
+            return units.parse(given, self.unit)
+        if not math.isfinite(given):
+            raise ValueError(f"{given} is not a finite number; write for example {self.example}")
+        if from_file(info) and not self.bare and given != 0:
+            raise ValueError(f"{given} has no unit; write for example {self.example}")
+        return float(given)
+
+    def __get_pydantic_core_schema__(
+        self, source: Any, handler: GetCoreSchemaHandler
+    ) -> core_schema.CoreSchema:
+        return core_schema.with_info_before_validator_function(self.read, handler(source))
+
+    def __get_pydantic_json_schema__(
+        self, schema: core_schema.CoreSchema, handler: GetJsonSchemaHandler
+    ) -> JsonSchemaValue:
+        number = handler(schema)
+        text = {"type": "string", "examples": [self.example]}
+        return {"anyOf": [text, number] if self.bare else [text, {"const": 0}], "unit": self.unit}
+
+
+def _kind(given: Any) -> str:
+    names = {
+        dict: "a mapping",
+        list: "a list",
+        tuple: "a list",
+        bool: "true or false",
+        type(None): "nothing",
+        str: "text",
+    }
+    return names.get(type(given), f"{given!r}")
+
+
+@dataclass(frozen=True)
+class Word:
+    """Marks an optional value for which the file may write `word` (auto, none, computed): it becomes None."""
+
+    word: str
+
+    def read(self, given: Any) -> Any:
+        """None for the word, everything else unchanged."""
+        return None if given == self.word else given
+
+    def __get_pydantic_core_schema__(
+        self, source: Any, handler: GetCoreSchemaHandler
+    ) -> core_schema.CoreSchema:
+        return core_schema.no_info_before_validator_function(self.read, handler(source))
+
+    def __get_pydantic_json_schema__(
+        self, schema: core_schema.CoreSchema, handler: GetJsonSchemaHandler
+    ) -> JsonSchemaValue:
+        return {"anyOf": [{"const": self.word}, handler(schema)]}
+
+
+@dataclass(frozen=True, eq=False)
+class Shorthand:
+    """Marks a value that the file may write shorter; `expand` gives the full form of it."""
+
+    expand: Callable[[Any], Any]
+    schema: JsonSchemaValue
+
+    def __get_pydantic_core_schema__(
+        self, source: Any, handler: GetCoreSchemaHandler
+    ) -> core_schema.CoreSchema:
+        return core_schema.no_info_before_validator_function(self.expand, handler(source))
+
+    def __get_pydantic_json_schema__(
+        self, schema: core_schema.CoreSchema, handler: GetJsonSchemaHandler
+    ) -> JsonSchemaValue:
+        return {"anyOf": [self.schema, handler(schema)]}
+
+
+def _one_as_list(given: Any) -> Any:
+    return [given] if isinstance(given, dict | BaseModel) else given
+
+
+OneOrMany = Shorthand(_one_as_list, {"type": "object"})
+Named = Shorthand(lambda given: {"name": given} if isinstance(given, str) else given, {"type": "string"})
+
+Seconds = Annotated[float, Field(ge=0), Unit("s", "2 min")]
+Bytes = Annotated[float, Field(ge=0), Unit("byte", "80 GB")]
+BytesPerSecond = Annotated[float, Field(gt=0), Unit("byte/s", "2 TB/s")]
+BitsPerSecond = Annotated[float, Field(gt=0), Unit("bit/s", "400 Gb/s")]
+Watts = Annotated[float, Field(gt=0), Unit("W", "40 MW")]
+PerSecond = Annotated[float, Field(gt=0), Unit("1/s", "1e-5 1/h")]
+RequestsPerSecond = Annotated[float, Field(gt=0), Unit("req/s", "120 req/s")]
+Fraction = Annotated[float, Field(ge=0, le=1), Unit("1", "99.9 %", bare=True)]
+UsdPerSecond = Annotated[float, Field(ge=0), Unit("USD/s", "2 USD/h")]
+UsdPerJoule = Annotated[float, Field(ge=0), Unit("USD/J", "0.07 USD/kWh")]
