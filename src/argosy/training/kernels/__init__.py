@@ -1,0 +1,24 @@
+"""How long one kernel takes on one accelerator: matrix products, grouped products, attention, memory-bound operations.
+
+Every function broadcasts over NumPy arrays (layouts or draws) and costs a few vector operations. The parameters are a
+shipped table (`data/kernels.json`) that `python -m argosy.validation.fit_kernels` regenerates from measurements.
+"""
+
+from argosy.training.kernels.attention import ATTENTION_KERNELS, attention_flops, attention_time
+from argosy.training.kernels.curves import Curves, curves_for
+from argosy.training.kernels.device import Device, sustained_peak
+from argosy.training.kernels.gemm import gemm_time, grouped_gemm_time
+from argosy.training.kernels.memory import memory_time
+
+__all__ = [
+    "ATTENTION_KERNELS",
+    "Curves",
+    "Device",
+    "attention_flops",
+    "attention_time",
+    "curves_for",
+    "gemm_time",
+    "grouped_gemm_time",
+    "memory_time",
+    "sustained_peak",
+]

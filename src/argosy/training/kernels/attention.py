@@ -1,0 +1,112 @@
+"""Attention: fused kernels of several generations, and the unfused kind that writes its scores to memory."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+import numpy as np
+
+from argosy.training.kernels.curves import curves_for
+from argosy.training.kernels.device import Device, sustained_peak
+from argosy.training.kernels.gemm import gemm_time
+
+Array = Any  # float or numpy array
+
+ATTENTION_KERNELS = ("unfused", "flash-1", "flash-2-triton", "flash-2", "flash-3")
+
+BACKWARD_FLOPS = 2.5  # five products (recomputed scores, dV, dP, dQ, dK) for the forward's two (FlashAttention-2, §3.1)
+
+# Bytes per score that unfused half-precision attention moves: forward writes the scores, reads and writes them in the
+# masked softmax and in dropout (with its one-byte mask), reads them for the values; backward likewise for the gradients.
+UNFUSED_FORWARD_BYTES = 2 + (2 + 2) + (2 + 2 + 1) + 2
+UNFUSED_BACKWARD_BYTES = (2 + 2) + (2 + 1 + 2) + (2 + 2 + 2) + (2 + 2)
+
+
+@dataclass(frozen=True)
+class AttentionKernel:
+    """What a kernel generation reaches on one accelerator generation.
+
+    `forward_ceiling`: share of peak of long forward sequences, None where the measured curve is this kernel's;
+    `backward_ratio`: backward FLOP/s over forward FLOP/s.
+    """
+
+    forward_ceiling: float | None
+    backward_ratio: float
+    source: str
+
+
+def attention_flops(
+    sequences: Array, queries: Array, context: Array, heads: Array, qk_head_dim: Array, v_head_dim: Array, causal: bool
+) -> Array:
+    """Forward FLOPs of scores and values: 2·sequences·queries·context·heads·(d_qk + d_v), halved when causal."""
+    return (1.0 if causal else 2.0) * sequences * queries * context * heads * (qk_head_dim + v_head_dim)
+
+
+def attention_time(
+    device: Device,
+    sequences: Array,
+    queries: Array,
+    context: Array,
+    heads: Array,
+    kv_heads: Array,
+    qk_head_dim: float,
+    v_head_dim: float,
+    causal: bool = True,
+    backward: bool = False,
+    kernel_generation: str = "flash-2",
+) -> Array:
+    """Seconds of one attention call on one rank, forward or backward; array arguments broadcast.
+
+    `sequences` in the micro-batch, `queries` tokens per sequence on this rank, `context` keys that a query sees before
+    causality halves it, `heads` and `kv_heads` on this rank. Fused kernels:
+        FLOPs · (1 + ramp/context) ÷ (peak · ceiling), not below bytes(Q, K, V, O) ÷ memory rate, + overhead
+    with ceiling and ramp by head dimension from the forward measurements; the backward has 2.5 times the FLOPs at the
+    generation's `backward_ratio`. `kernel_generation`: one of ATTENTION_KERNELS; `unfused` computes the full square in
+    batched products and moves every score through memory. Fitted for 1,024–16,384 tokens, head dimensions 64–256.
+    """
+    if kernel_generation == "unfused":
+        return _unfused(device, sequences, queries, context, heads, qk_head_dim, v_head_dim, backward)
+    curves = curves_for(device.name)
+    kernel = attention_kernel(kernel_generation, curves.generation)
+    curve = curves.attention["bf16"]
+    ceiling = np.interp(qk_head_dim, curve.head_dims, curve.ceiling)
+    if kernel.forward_ceiling is not None:  # published at head dimension 128; other dimensions by the curve's shape
+        ceiling = ceiling * kernel.forward_ceiling / np.interp(128.0, curve.head_dims, curve.ceiling)
+    ramp = np.interp(qk_head_dim, curve.head_dims, curve.ramp)
+    work = attention_flops(sequences, queries, context, heads, qk_head_dim, v_head_dim, causal)
+    work = work * (BACKWARD_FLOPS / kernel.backward_ratio) if backward else work
+    compute = work * (1.0 + ramp / context) / (sustained_peak(device, "bf16") * ceiling)
+    streams = 2.0 * sequences * (queries * heads + context * kv_heads) * (qk_head_dim + v_head_dim)
+    streams = streams * (2.0 if backward else 1.0)  # the backward also reads dO and O and writes dQ, dK, dV
+    memory = streams / (device.memory_bandwidth * curves.memory_efficiency)
+    return np.maximum(compute, memory) + curves.gemm["bf16"].overhead_s
+
+
+def _unfused(
+    device: Device, sequences: Array, queries: Array, context: Array, heads: Array, qk: float, v: float, backward: bool
+) -> Array:
+    """Scores and values as batched products over the full square, plus the scores' traffic through memory."""
+    batch = np.multiply(sequences, heads)
+    rows = batch * queries  # a batched product fills the device with the tiles of all heads together
+    products = gemm_time(device, rows, context, qk) + gemm_time(device, rows, v, context)
+    scores = rows * context * (UNFUSED_BACKWARD_BYTES if backward else UNFUSED_FORWARD_BYTES)
+    return products * (2.0 if backward else 1.0) + scores / (device.memory_bandwidth * curves_for(device.name).memory_efficiency)
+
+
+@cache
+def attention_kernel(kernel_generation: str, device_generation: str) -> AttentionKernel:
+    """The published efficiency of a kernel generation on an accelerator generation.
+
+    ValueError for an unknown kernel generation; an accelerator generation without an entry uses the `default`.
+    """
+    text = (files("argosy.training.kernels") / "data" / "attention_kernels.json").read_text(encoding="utf-8")
+    kernels = json.loads(text)["kernels"]
+    if kernel_generation not in kernels:
+        raise ValueError(f"no attention kernel {kernel_generation!r}; there are {', '.join(ATTENTION_KERNELS)}")
+    entry = kernels[kernel_generation]
+    row = entry.get(device_generation, entry["default"])
+    return AttentionKernel(row["forward_ceiling"], row["backward_ratio"], row["source"])
