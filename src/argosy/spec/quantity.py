@@ -8,8 +8,10 @@ from dataclasses import dataclass
 from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field, GetCoreSchemaHandler, GetJsonSchemaHandler
-from pydantic.json_schema import JsonSchemaValue
-from pydantic_core import core_schema
+from pydantic.json_schema import JsonSchemaValue as Json
+from pydantic_core.core_schema import CoreSchema, ValidationInfo
+from pydantic_core.core_schema import no_info_before_validator_function as before
+from pydantic_core.core_schema import with_info_before_validator_function as before_with_info
 
 from argosy import units
 
@@ -38,7 +40,7 @@ def required(description: str, **options: Any) -> Any:
     return Field(description=description, **options)
 
 
-def from_file(info: core_schema.ValidationInfo) -> bool:
+def from_file(info: ValidationInfo) -> bool:
     """True while a file is read; false where Python code makes a section from SI numbers."""
     return bool(info.context and info.context.get("file"))
 
@@ -55,7 +57,7 @@ class Unit:
     example: str
     bare: bool = False
 
-    def read(self, given: Any, info: core_schema.ValidationInfo) -> Any:
+    def read(self, given: Any, info: ValidationInfo) -> Any:
         """The SI number of what the file says; raises ValueError with what to write instead."""
         if isinstance(given, bool) or not isinstance(given, int | float | str):
             raise ValueError(f"expected a quantity, found {_kind(given)}; write for example {self.example}")
@@ -67,13 +69,11 @@ class Unit:
             raise ValueError(f"{given} has no unit; write for example {self.example}")
         return float(given)
 
-    def __get_pydantic_core_schema__(
-        self, source: Any, handler: GetCoreSchemaHandler
-    ) -> core_schema.CoreSchema:
-        return core_schema.with_info_before_validator_function(self.read, handler(source))
+    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        return before_with_info(self.read, handler(source))
 
     def __get_pydantic_json_schema__(
-        self, schema: core_schema.CoreSchema, handler: GetJsonSchemaHandler
+        self, schema: CoreSchema, handler: GetJsonSchemaHandler
     ) -> JsonSchemaValue:
         number = handler(schema)
         text = {"type": "string", "examples": [self.example]}
@@ -102,13 +102,11 @@ class Word:
         """None for the word, everything else unchanged."""
         return None if given == self.word else given
 
-    def __get_pydantic_core_schema__(
-        self, source: Any, handler: GetCoreSchemaHandler
-    ) -> core_schema.CoreSchema:
-        return core_schema.no_info_before_validator_function(self.read, handler(source))
+    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        return before(self.read, handler(source))
 
     def __get_pydantic_json_schema__(
-        self, schema: core_schema.CoreSchema, handler: GetJsonSchemaHandler
+        self, schema: CoreSchema, handler: GetJsonSchemaHandler
     ) -> JsonSchemaValue:
         return {"anyOf": [{"const": self.word}, handler(schema)]}
 
@@ -118,15 +116,13 @@ class Shorthand:
     """Marks a value that the file may write shorter; `expand` gives the full form of it."""
 
     expand: Callable[[Any], Any]
-    schema: JsonSchemaValue
+    schema: Json
 
-    def __get_pydantic_core_schema__(
-        self, source: Any, handler: GetCoreSchemaHandler
-    ) -> core_schema.CoreSchema:
-        return core_schema.no_info_before_validator_function(self.expand, handler(source))
+    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        return before(self.expand, handler(source))
 
     def __get_pydantic_json_schema__(
-        self, schema: core_schema.CoreSchema, handler: GetJsonSchemaHandler
+        self, schema: CoreSchema, handler: GetJsonSchemaHandler
     ) -> JsonSchemaValue:
         return {"anyOf": [self.schema, handler(schema)]}
 

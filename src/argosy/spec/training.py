@@ -8,7 +8,6 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, ValidationInfo, field_validator, model_validator
 
 from argosy import units
-
 from argosy.spec.model import ModelArchitecture
 from argosy.spec.quantity import OneOrMany, Section, Shorthand, Unit, Word, from_file, required, setting
 
@@ -17,10 +16,9 @@ Format = Literal["fp32", "tf32", "bf16", "fp16", "fp8", "fp4"]
 MEGATRON = "Megatron-LM's mixed precision (arXiv:1710.03740; NVIDIA/Megatron-LM, core/optimizer)"
 
 Tokens = Annotated[float, Field(gt=0), Unit("token", "15.2e12", bare=True)]
-_POWER_OF_TWO_WITHIN = (
-    0.05  # a batch "of 16M tokens" is 2^24: rounded names are within 5 % of the power of two they mean
+# A batch "of 16M tokens" is 2^24: the rounded name is within 5 % of the power of two that it means.
+_POWER_OF_TWO_WITHIN = 0.05
 _BATCH_EXAMPLE = "write for example 16 Mtok or 2048 sequences"
-)
 
 
 class Precision(Section):
@@ -121,7 +119,7 @@ def batch_in_sequences(given: str, sequence_length: int) -> int:
     number, _, word = given.partition(" ")
     if word.strip() in ("sequences", "sequence", "seq"):
         if not number.isdecimal() or int(number) < 1:
-            raise ValueError(f"{given!r} is not a whole number of sequences; write for example 15360 sequences")
+            raise ValueError(f"{given!r} is not a whole number of sequences; {_BATCH_EXAMPLE}")
         return int(number)
     exact = units.parse(given, "token") / sequence_length
     if exact < 1:
@@ -140,8 +138,8 @@ class Stage(Section):
     tokens: Tokens = required("tokens trained in this stage")
     sequence_length: int = required("tokens per sequence", gt=0)
     global_batch: int = required(
-        "sequences per step; the file writes `2048 sequences`, or tokens: `16 Mtok` is rounded to the nearest power "
-        "of two of sequences within 5 %",
+        "sequences per step; the file writes `2048 sequences`, or tokens: `16 Mtok` is rounded to the nearest "
+        "power of two of sequences within 5 %",
         gt=0,
         json_schema_extra={"unit": "sequence"},
     )
@@ -152,7 +150,8 @@ class Stage(Section):
         """A file says the batch's unit; Python gives sequences."""
         length = info.data.get("sequence_length")
         if isinstance(given, str):
-            return 1 if length is None else batch_in_sequences(given, length)  # the length's own fault is reported
+            # Without a valid length, that fault alone is reported.
+            return 1 if length is None else batch_in_sequences(given, length)
         if from_file(info):
             raise ValueError(f"{given!r} could be tokens or sequences; {_BATCH_EXAMPLE}")
         return given
