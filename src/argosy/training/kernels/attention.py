@@ -18,7 +18,9 @@ Array = Any  # float or numpy array
 
 ATTENTION_KERNELS = ("unfused", "flash-1", "flash-2-triton", "flash-2", "flash-3")
 
-BACKWARD_FLOPS = 2.5  # five products (recomputed scores, dV, dP, dQ, dK) for the forward's two (FlashAttention-2, §3.1)
+BACKWARD_FLOPS = (
+    2.5  # five products (recomputed scores, dV, dP, dQ, dK) for the forward's two (FlashAttention-2, §3.1)
+)
 
 # Bytes per score that unfused half-precision attention moves: forward writes the scores, reads and writes them in the
 # masked softmax and in dropout (with its one-byte mask), reads them for the values; backward likewise for the gradients.
@@ -40,7 +42,13 @@ class AttentionKernel:
 
 
 def attention_flops(
-    sequences: Array, queries: Array, context: Array, heads: Array, qk_head_dim: Array, v_head_dim: Array, causal: bool
+    sequences: Array,
+    queries: Array,
+    context: Array,
+    heads: Array,
+    qk_head_dim: Array,
+    v_head_dim: Array,
+    causal: bool,
 ) -> Array:
     """Forward FLOPs of scores and values: 2·sequences·queries·context·heads·(d_qk + d_v), halved when causal."""
     return (1.0 if causal else 2.0) * sequences * queries * context * heads * (qk_head_dim + v_head_dim)
@@ -74,7 +82,9 @@ def attention_time(
     kernel = attention_kernel(kernel_generation, curves.generation)
     curve = curves.attention["bf16"]
     ceiling = np.interp(qk_head_dim, curve.head_dims, curve.ceiling)
-    if kernel.forward_ceiling is not None:  # published at head dimension 128; other dimensions by the curve's shape
+    if (
+        kernel.forward_ceiling is not None
+    ):  # published at head dimension 128; other dimensions by the curve's shape
         ceiling = ceiling * kernel.forward_ceiling / np.interp(128.0, curve.head_dims, curve.ceiling)
     ramp = np.interp(qk_head_dim, curve.head_dims, curve.ramp)
     work = attention_flops(sequences, queries, context, heads, qk_head_dim, v_head_dim, causal)
@@ -87,14 +97,23 @@ def attention_time(
 
 
 def _unfused(
-    device: Device, sequences: Array, queries: Array, context: Array, heads: Array, qk: float, v: float, backward: bool
+    device: Device,
+    sequences: Array,
+    queries: Array,
+    context: Array,
+    heads: Array,
+    qk: float,
+    v: float,
+    backward: bool,
 ) -> Array:
     """Scores and values as batched products over the full square, plus the scores' traffic through memory."""
     batch = np.multiply(sequences, heads)
     rows = batch * queries  # a batched product fills the device with the tiles of all heads together
     products = gemm_time(device, rows, context, qk) + gemm_time(device, rows, v, context)
     scores = rows * context * (UNFUSED_BACKWARD_BYTES if backward else UNFUSED_FORWARD_BYTES)
-    return products * (2.0 if backward else 1.0) + scores / (device.memory_bandwidth * curves_for(device.name).memory_efficiency)
+    return products * (2.0 if backward else 1.0) + scores / (
+        device.memory_bandwidth * curves_for(device.name).memory_efficiency
+    )
 
 
 @cache
@@ -106,7 +125,9 @@ def attention_kernel(kernel_generation: str, device_generation: str) -> Attentio
     text = (files("argosy.training.kernels") / "data" / "attention_kernels.json").read_text(encoding="utf-8")
     kernels = json.loads(text)["kernels"]
     if kernel_generation not in kernels:
-        raise ValueError(f"no attention kernel {kernel_generation!r}; there are {', '.join(ATTENTION_KERNELS)}")
+        raise ValueError(
+            f"no attention kernel {kernel_generation!r}; there are {', '.join(ATTENTION_KERNELS)}"
+        )
     entry = kernels[kernel_generation]
     row = entry.get(device_generation, entry["default"])
     return AttentionKernel(row["forward_ceiling"], row["backward_ratio"], row["source"])

@@ -73,20 +73,38 @@ def curves_for(name: str) -> Curves:
     own: it gets the curves of the table's `unknown` entry, flagged alike.
     """
     data = table()
-    aliases = {alias: device for device, entry in data["devices"].items() for alias in [device, *entry["aliases"]]}
+    aliases = {
+        alias: device for device, entry in data["devices"].items() for alias in [device, *entry["aliases"]]
+    }
     if name in aliases:
         measured = data["devices"][aliases[name]]
         return _build(name, measured["generation"], measured, None, 1.0, "")
     relatives = data["relatives"]
     entry = relatives.get(name, relatives["unknown"])
-    return _build(name, entry["generation"], data["devices"][entry["like"]], entry["like"], entry["scale"], entry["reason"])
+    return _build(
+        name,
+        entry["generation"],
+        data["devices"][entry["like"]],
+        entry["like"],
+        entry["scale"],
+        entry["reason"],
+    )
 
 
-def _build(name: str, generation: str, entry: dict[str, Any], relative: str | None, scale: float, note: str) -> Curves:
+def _build(
+    name: str, generation: str, entry: dict[str, Any], relative: str | None, scale: float, note: str
+) -> Curves:
     def gemm(row: dict[str, Any]) -> GemmCurve:
-        values = {key: row["parameters"][key]["value"] for key in ("ceiling", "k_ramp", "wave_share", "overhead_s")}
+        values = {
+            key: row["parameters"][key]["value"] for key in ("ceiling", "k_ramp", "wave_share", "overhead_s")
+        }
         values["ceiling"] = min(values["ceiling"] * scale, 1.0)
-        return GemmCurve(**values, processors=entry["processors"], element_bytes=row["element_bytes"], mape=row["fit"]["held_out_mape"])
+        return GemmCurve(
+            **values,
+            processors=entry["processors"],
+            element_bytes=row["element_bytes"],
+            mape=row["fit"]["held_out_mape"],
+        )
 
     def attention(rows: dict[str, Any]) -> AttentionCurve:
         dims = sorted(rows, key=float)

@@ -28,12 +28,18 @@ def gemm_time(device: Device, m: Array, n: Array, k: Array, count: Array = 1.0, 
     are extrapolated. The time is 0 where any dimension is 0.
     """
     curves = curves_for(device.name)
-    curve = _curve(curves.gemm, dtype)
+    memory_rate = device.memory_bandwidth * curves.memory_efficiency
+    return count * product_time(
+        _curve(curves.gemm, dtype), sustained_peak(device, dtype), memory_rate, m, n, k
+    )
+
+
+def product_time(curve: GemmCurve, peak: Array, memory_rate: Array, m: Array, n: Array, k: Array) -> Array:
+    """Seconds of one product by a given curve (`gemm_time` states the law); `peak` in FLOP/s, `memory_rate` in byte/s."""
     tiles = np.ceil(np.asarray(m) / TILE_M) * np.ceil(np.asarray(n) / TILE_N)
-    compute = _tiles_time(curve, tiles, k, sustained_peak(device, dtype))
+    compute = _tiles_time(curve, tiles, k, peak)
     moved = (m * k + np.multiply(k, n)) * curve.element_bytes + np.multiply(m, n) * OUTPUT_BYTES
-    memory = moved / (device.memory_bandwidth * curves.memory_efficiency)
-    return count * (np.maximum(compute, memory) + curve.overhead_s * (tiles > 0))
+    return np.maximum(compute, moved / memory_rate) + curve.overhead_s * (tiles > 0)
 
 
 def grouped_gemm_time(
@@ -46,13 +52,32 @@ def grouped_gemm_time(
     which ⌈x/128⌉ of the mean stands for: tiles per expert = x/128 + ½ (at least one, where there is any token).
     """
     curves = curves_for(device.name)
-    curve = _curve(curves.grouped | {d: c for d, c in curves.gemm.items() if d not in curves.grouped}, dtype)
+    curve = _curve({**curves.gemm, **curves.grouped}, dtype)
+    memory_rate = device.memory_bandwidth * curves.memory_efficiency
+    return grouped_product_time(
+        curve, sustained_peak(device, dtype), memory_rate, tokens_per_expert, n, k, experts
+    )
+
+
+def grouped_product_time(
+    curve: GemmCurve,
+    peak: Array,
+    memory_rate: Array,
+    tokens_per_expert: Array,
+    n: Array,
+    k: Array,
+    experts: Array,
+) -> Array:
+    """Seconds of one grouped product by a given curve (`grouped_gemm_time` states the law); rates as in `product_time`."""
     rows = np.asarray(tokens_per_expert)
-    tiles = np.where(rows > 0, np.maximum(rows / TILE_M + 0.5, 1.0), 0.0) * np.ceil(np.asarray(n) / TILE_N) * experts
-    compute = _tiles_time(curve, tiles, k, sustained_peak(device, dtype))
+    tiles = (
+        np.where(rows > 0, np.maximum(rows / TILE_M + 0.5, 1.0), 0.0)
+        * np.ceil(np.asarray(n) / TILE_N)
+        * experts
+    )
+    compute = _tiles_time(curve, tiles, k, peak)
     moved = experts * ((rows * k + np.multiply(k, n)) * curve.element_bytes + rows * n * OUTPUT_BYTES)
-    memory = moved / (device.memory_bandwidth * curves.memory_efficiency)
-    return np.maximum(compute, memory) + curve.overhead_s * (tiles > 0)
+    return np.maximum(compute, moved / memory_rate) + curve.overhead_s * (tiles > 0)
 
 
 def _tiles_time(curve: GemmCurve, tiles: Array, k: Array, peak: Array) -> Array:

@@ -17,4 +17,7 @@ def memory_time(device: Device, bytes: Array, kernels: Array = 1.0) -> Array:
     of the device's BF16 matrix products. Valid for streams larger than the last-level cache.
     """
     curves = curves_for(device.name)
-    return bytes / (device.memory_bandwidth * curves.memory_efficiency) + kernels * curves.gemm["bf16"].overhead_s
+    return (
+        bytes / (device.memory_bandwidth * curves.memory_efficiency)
+        + kernels * curves.gemm["bf16"].overhead_s
+    )
