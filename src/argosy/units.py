@@ -46,7 +46,11 @@ def _define(names: str, factor: float, dimension: dict[str, int], prefixes: str 
         _ATOMS[name] = (factor, tuple(sorted(dimension.items())), prefixes)
 
 
-_define("1 ratio count GPU GPUs accelerator accelerators chip chips node nodes link links", 1.0, {})
+_define(
+    "1 ratio count GPU GPUs accelerator accelerators chip chips node nodes link links port ports NIC NICs",
+    1.0,
+    {},
+)
 _define("%", 0.01, {})
 _define("s", 1.0, {"s": 1}, "s")
 _define("sec second seconds", 1.0, {"s": 1})

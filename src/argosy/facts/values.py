@@ -14,7 +14,9 @@ import numpy as np
 from argosy.facts.fact import Fact
 
 Array = Any  # float or numpy array: every law takes both
-_NORMAL_90 = 1.6448536269514722  # half-width of the central 90 % of a normal distribution, in standard deviations
+_NORMAL_90 = (
+    1.6448536269514722  # half-width of the central 90 % of a normal distribution, in standard deviations
+)
 
 
 class Values:
@@ -24,7 +26,9 @@ class Values:
     `used` records every path that was asked for, in order: the facts behind an answer.
     """
 
-    def __init__(self, facts: Mapping[str, Fact], draws: Mapping[str, np.ndarray] | None = None, count: int = 1) -> None:
+    def __init__(
+        self, facts: Mapping[str, Fact], draws: Mapping[str, np.ndarray] | None = None, count: int = 1
+    ) -> None:
         self.facts = facts
         self.draws = draws or {}
         self.count = count
