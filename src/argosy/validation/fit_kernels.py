@@ -233,7 +233,7 @@ def fit_grouped(
 ) -> dict[str, Any]:
     """Gated expert feed-forward (two grouped products, permutation and activation) under balanced routing.
 
-    The ceiling is bounded by the same device's dense products: a few of these short measurements run above it, at
+    The ceiling is bounded by the same device's dense BF16 products: a few of these short measurements run above it, at
     clocks that no long run holds.
     """
     tokens, hidden, ffn, top_k, experts, tp, ep, milliseconds = columns(
@@ -290,7 +290,7 @@ def fit_device(device: Measured, tables: dict[str, list[dict[str, str]]]) -> dic
                 and r["distribution"] == "balanced" and float(r["moe_ep_size"]) <= 8
                 and float(r["num_tokens"]) * float(r["topk"]) / float(r["num_experts"]) >= 128]  # fmt: skip
         if rows:
-            entry["grouped"][dtype] = fit_grouped(rows, device, dtype, entry["gemm"][dtype]["parameters"]["ceiling"]["value"])
+            entry["grouped"][dtype] = fit_grouped(rows, device, dtype, entry["gemm"]["bf16"]["parameters"]["ceiling"]["value"])
     rows = [r for r in mine["attention"] if r["attn_dtype"] == "bfloat16" and r["kernel_source"] == "torch_flow"
             and float(r["seq_len"]) >= 1024 and 2 * float(r["batch_size"]) * float(r["num_heads"]) * float(r["seq_len"]) ** 2 * float(r["head_dim"]) > 2e10]  # fmt: skip
     for head_dim in sorted({float(r["head_dim"]) for r in rows}):

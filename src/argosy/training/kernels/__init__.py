@@ -6,7 +6,7 @@ shipped table (`data/kernels.json`) that `python -m argosy.validation.fit_kernel
 
 from argosy.training.kernels.attention import ATTENTION_KERNELS, attention_flops, attention_time
 from argosy.training.kernels.curves import Curves, curves_for
-from argosy.training.kernels.device import Device, sustained_peak
+from argosy.training.kernels.device import Device
 from argosy.training.kernels.gemm import gemm_time, grouped_gemm_time
 from argosy.training.kernels.memory import memory_time
 
@@ -20,5 +20,4 @@ __all__ = [
     "gemm_time",
     "grouped_gemm_time",
     "memory_time",
-    "sustained_peak",
 ]

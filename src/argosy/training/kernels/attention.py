@@ -10,13 +10,12 @@ from typing import Any
 
 import numpy as np
 
-from argosy.training.kernels.curves import curves_for
-from argosy.training.kernels.device import Device, sustained_peak
+from argosy.training.kernels.device import Device
 from argosy.training.kernels.gemm import gemm_time
 
 Array = Any  # float or numpy array
 
-ATTENTION_KERNELS = ("unfused", "flash-1", "flash-2-triton", "flash-2", "flash-3")
+ATTENTION_KERNELS = ("unfused", "flash1", "triton", "flash2", "flash3")
 
 BACKWARD_FLOPS = (
     2.5  # five products (recomputed scores, dV, dP, dQ, dK) for the forward's two (FlashAttention-2, §3.1)
@@ -65,7 +64,7 @@ def attention_time(
     v_head_dim: float,
     causal: bool = True,
     backward: bool = False,
-    kernel_generation: str = "flash-2",
+    kernel_generation: str = "flash2",
 ) -> Array:
     """Seconds of one attention call on one rank, forward or backward; array arguments broadcast.
 
@@ -78,7 +77,7 @@ def attention_time(
     """
     if kernel_generation == "unfused":
         return _unfused(device, sequences, queries, context, heads, qk_head_dim, v_head_dim, backward)
-    curves = curves_for(device.name)
+    curves = device.curves
     kernel = attention_kernel(kernel_generation, curves.generation)
     curve = curves.attention["bf16"]
     ceiling = np.interp(qk_head_dim, curve.head_dims, curve.ceiling)
@@ -89,7 +88,7 @@ def attention_time(
     ramp = np.interp(qk_head_dim, curve.head_dims, curve.ramp)
     work = attention_flops(sequences, queries, context, heads, qk_head_dim, v_head_dim, causal)
     work = work * (BACKWARD_FLOPS / kernel.backward_ratio) if backward else work
-    compute = work * (1.0 + ramp / context) / (sustained_peak(device, "bf16") * ceiling)
+    compute = work * (1.0 + ramp / context) / (device.peak("bf16") * ceiling)
     streams = 2.0 * sequences * (queries * heads + context * kv_heads) * (qk_head_dim + v_head_dim)
     streams = streams * (2.0 if backward else 1.0)  # the backward also reads dO and O and writes dQ, dK, dV
     memory = streams / (device.memory_bandwidth * curves.memory_efficiency)
@@ -112,7 +111,7 @@ def _unfused(
     products = gemm_time(device, rows, context, qk) + gemm_time(device, rows, v, context)
     scores = rows * context * (UNFUSED_BACKWARD_BYTES if backward else UNFUSED_FORWARD_BYTES)
     return products * (2.0 if backward else 1.0) + scores / (
-        device.memory_bandwidth * curves_for(device.name).memory_efficiency
+        device.memory_bandwidth * device.curves.memory_efficiency
     )
 
 

@@ -65,7 +65,7 @@ def table() -> dict[str, Any]:
 
 
 @cache
-def curves_for(name: str) -> Curves:
+def curves_for(name: str, generation: str = "") -> Curves:
     """The curves of the accelerator with catalog name `name`, or of its nearest measured relative.
 
     A relative is flagged (`relative_of`, `note`); its ceilings are scaled by the two devices' published achievable
@@ -80,7 +80,7 @@ def curves_for(name: str) -> Curves:
         measured = data["devices"][aliases[name]]
         return _build(name, measured["generation"], measured, None, 1.0, "")
     relatives = data["relatives"]
-    entry = relatives.get(name, relatives["unknown"])
+    entry = relatives.get(name) or relatives.get(f"any {generation}") or relatives["unknown"]
     return _build(
         name,
         entry["generation"],

@@ -1,40 +1,51 @@
-"""What a kernel law asks of an accelerator: its name, by which its curves are found, and its rates."""
+"""The accelerator as the kernel laws see it: a handful of numbers, each a float or an array of draws."""
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from argosy.training.kernels.curves import Curves, curves_for
 
 Array = Any  # float or numpy array
 
-
-class Device(Protocol):
-    """One accelerator; `training.Device` is one. Numbers may be arrays of draws (n,) and broadcast through every time."""
-
-    @property
-    def name(self) -> str:
-        """Catalog name (`H100-SXM`)."""
-
-    @property
-    def memory_bandwidth(self) -> Array:
-        """Nameplate, byte/s."""
-
-    @property
-    def clock_fraction(self) -> Array:
-        """Compute rate held over a whole step over the rate of a short measurement, 0–1.
-
-        A training step draws the board's power limit for seconds, a kernel benchmark for milliseconds.
-        """
-
-    def peak_flops(self, dtype: str) -> Array:
-        """Dense FLOP/s of a format at the nameplate clock."""
-
-
-def sustained_peak(device: Device, dtype: str) -> Array:
-    """Dense FLOP/s of a format at the clock that a whole step sustains.
-
-    Scaled variants (`fp8_block`, `mxfp8`, `nvfp4`, `mxfp4`) share the peak of their width.
-    """
-    return device.peak_flops(FAMILY.get(dtype, dtype)) * device.clock_fraction
-
-
 FAMILY = {"fp16": "bf16", "fp8_block": "fp8", "mxfp8": "fp8", "nvfp4": "fp4", "mxfp4": "fp4"}
+
+
+@dataclass(frozen=True)
+class Device:
+    """One accelerator. Numbers may be arrays of draws (n,), which then broadcast through every kernel time.
+
+    `name`: catalog name (`H100-SXM`), by which the efficiency curves are found; `generation`: ampere, hopper,
+    blackwell, cdna3, tpu, ascend, ...; `peak_flops`: dense FLOP/s by format (`bf16`, `fp8`, `fp4`);
+    `memory_bandwidth`: byte/s, nameplate; `memory_bytes`: capacity; `launch_s`: s that the host needs to launch one
+    kernel (the host's cost, not part of the kernel times); `sustained_clock`: compute rate held over a whole step
+    over the rate of the short measurement, 0–1: a step draws the board's power limit for seconds, a kernel benchmark
+    for milliseconds.
+    """
+
+    name: str
+    generation: str
+    peak_flops: Mapping[str, Array]
+    memory_bandwidth: Array
+    memory_bytes: Array = 0.0
+    launch_s: Array = 0.0
+    sustained_clock: Array = 1.0
+
+    @cached_property
+    def curves(self) -> Curves:
+        """The measured efficiency curves of this device, or its nearest relative's, flagged."""
+        return curves_for(self.name, self.generation)
+
+    def peak(self, dtype: str) -> Array:
+        """Dense FLOP/s of a format at the clock that a whole step sustains.
+
+        Scaled variants (`fp8_block`, `mxfp8`, `nvfp4`) share the peak of their width. ValueError where the device
+        has no such format.
+        """
+        family = dtype if dtype in self.peak_flops else FAMILY.get(dtype, dtype)
+        if family not in self.peak_flops:
+            raise ValueError(f"{self.name} has no {dtype} matrix unit; it has {', '.join(self.peak_flops)}")
+        return self.peak_flops[family] * self.sustained_clock

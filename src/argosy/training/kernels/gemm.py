@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from argosy.training.kernels.curves import Curves, GemmCurve, curves_for
-from argosy.training.kernels.device import FAMILY, Device, sustained_peak
+from argosy.training.kernels.curves import Curves, GemmCurve
+from argosy.training.kernels.device import FAMILY, Device
 
 Array = Any  # float or numpy array
 
@@ -27,10 +27,10 @@ def gemm_time(device: Device, m: Array, n: Array, k: Array, count: Array = 1.0, 
     `dtype`: bf16, fp16, fp8, fp8_block, mxfp8, nvfp4. Fitted for m 1,024–8,192, n and k 1,024–65,536; smaller shapes
     are extrapolated. The time is 0 where any dimension is 0.
     """
-    curves = curves_for(device.name)
+    curves = device.curves
     memory_rate = device.memory_bandwidth * curves.memory_efficiency
     return count * product_time(
-        _curve(curves.gemm, dtype), sustained_peak(device, dtype), memory_rate, m, n, k
+        _curve(curves.gemm, dtype), device.peak(dtype), memory_rate, m, n, k
     )
 
 
@@ -51,11 +51,11 @@ def grouped_gemm_time(
     expert's weights are read. `tokens_per_expert` is the mean; ragged groups lose half a tile per expert on average,
     which ⌈x/128⌉ of the mean stands for: tiles per expert = x/128 + ½ (at least one, where there is any token).
     """
-    curves = curves_for(device.name)
+    curves = device.curves
     curve = _curve({**curves.gemm, **curves.grouped}, dtype)
     memory_rate = device.memory_bandwidth * curves.memory_efficiency
     return grouped_product_time(
-        curve, sustained_peak(device, dtype), memory_rate, tokens_per_expert, n, k, experts
+        curve, device.peak(dtype), memory_rate, tokens_per_expert, n, k, experts
     )
 
 
