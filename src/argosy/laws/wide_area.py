@@ -1,0 +1,97 @@
+"""Training across sites: what distance costs, how often sites may talk, and where to cut a pipeline.
+
+Light in fibre needs about 4.9 µs per km one way: distance sets the latency, not a floor common to all site
+pairs. Whether synchronous training across sites is feasible is a question of the step time against latency
+*and* bandwidth. Sources: S. Stich, "Local SGD", arXiv 1805.09767; A. Douillard et al., "DiLoCo", arXiv
+2311.08105; ITU-T G.652 single-mode fibre, group index about 1.468 at 1,550 nm.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from argosy.laws.arrays import Array, plain, require
+
+LIGHT_IN_VACUUM = 299_792_458.0  # m/s, exact by the SI
+FIBRE_GROUP_INDEX = 1.468  # standard single-mode fibre at 1,550 nm (Corning SMF-28 data sheet: 1.4682)
+LIGHT_IN_FIBRE = LIGHT_IN_VACUUM / FIBRE_GROUP_INDEX  # m/s
+
+
+def fibre_latency(distance: Array, speed: Array = LIGHT_IN_FIBRE) -> Array:
+    """One-way seconds over `distance` metres of fibre (route length, not great circle), without equipment;
+    `speed` in m/s.
+    """
+    return distance / speed
+
+
+def fibre_distance(latency: Array, speed: Array = LIGHT_IN_FIBRE) -> Array:
+    """Metres of fibre that light crosses in `latency` s one way: the inverse of `fibre_latency`."""
+    return latency * speed
+
+
+def cross_site_all_reduce(message_bytes: Array, sites: Array, bandwidth: Array, latency: Array) -> Array:
+    """Seconds of a ring all-reduce between `sites` over links of `bandwidth` (byte/s per direction) and
+    one-way `latency` (s).
+
+    2 (s-1)/s M/BW + 2 (s-1) α: M is what each site holds after reducing inside itself (bytes).
+    """
+    return 2.0 * (sites - 1) / sites * message_bytes / bandwidth + 2.0 * (sites - 1) * latency
+
+
+def synchronous_overhead(step_time: Array, synchronisation: Array, overlap: Array = 0.0) -> Array:
+    """Share of the lengthened step that waits for the other sites, x/(T + x) with x = max(sync - overlap ×
+    T, 0); times in s.
+    """
+    exposed = np.maximum(np.subtract(synchronisation, np.multiply(overlap, step_time)), 0.0)
+    return plain(exposed / (step_time + exposed))
+
+
+def local_steps(step_time: Array, synchronisation: Array, overhead: Array) -> Array:
+    """Fewest local steps H between synchronisations that hold their share of time at `overhead` (0–1):
+    sync/(H T + sync) ≤ overhead.
+
+    Times in s. The statistical price of a large H (drift between sites) is not in this number; DiLoCo
+    reports H = 500 with little loss.
+    """
+    require((np.asarray(overhead) > 0) & (np.asarray(overhead) < 1), "overhead must lie in (0, 1)")
+    exact = np.multiply(synchronisation, 1.0 - np.asarray(overhead)) / np.multiply(overhead, step_time)
+    return plain(np.maximum(np.ceil(np.round(exact, 9)), 1.0))
+
+
+def staleness_steps(step_time: Array, one_way_delay: Array, transfer_time: Array) -> Array:
+    """Steps by which an asynchronous update is late when it arrives: ceil((delay + transfer) / step); times
+    in s.
+    """
+    return plain(np.ceil(np.divide(np.add(one_way_delay, transfer_time), step_time)))
+
+
+def pipeline_cut(
+    activation_bytes: Array,
+    bandwidth: Array,
+    latency: Array,
+    slot_time: Array,
+    stages: Array,
+    micro_batches: Array,
+) -> dict[str, Array]:
+    """One pipeline boundary laid on a wide-area link: times in s, `activation_bytes` per micro-batch and
+    direction, `bandwidth` in byte/s per direction.
+
+    `slot_time` is a stage's forward plus backward time for one micro-batch. Two limits are told apart: a
+    transfer longer than the slot throttles every micro-batch ("throttle", seconds per step); the delay
+    itself is paid once each way while the pipeline fills and drains ("fill", seconds per step). "step" is
+    the whole step, "bubble" the idle share of it; without the link the bubble is (p - 1)/(m + p - 1) (GPipe
+    and 1F1B).
+    """
+    transfer = np.divide(activation_bytes, bandwidth)
+    pace = np.maximum(slot_time, transfer)
+    fill = 2.0 * (np.asarray(latency) + transfer)
+    throttle = np.multiply(micro_batches, pace - slot_time)
+    step = np.multiply(micro_batches + stages - 1, slot_time) + fill + throttle
+    parts = {
+        "transfer": transfer,
+        "fill": fill,
+        "throttle": throttle,
+        "step": step,
+        "bubble": 1.0 - np.multiply(micro_batches, slot_time) / step,
+    }
+    return {name: plain(value) for name, value in parts.items()}
