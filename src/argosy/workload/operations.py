@@ -9,6 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
+
 Array = Any  # float or numpy array (L,)
 
 
@@ -30,6 +32,11 @@ class Gemm:
     quantised: bool = True
     has_weight: bool = True
 
+    @property
+    def flops_forward(self) -> Array:
+        """Forward FLOPs in one micro-batch, multiplications and additions apart, over all local experts; (L,)."""
+        return 2.0 * self.m * self.n * self.k * self.count * np.maximum(self.experts, 1.0)
+
 
 @dataclass(frozen=True, slots=True)
 class Attention:
@@ -48,6 +55,19 @@ class Attention:
     qk_head_dim: float
     v_head_dim: float
     causal: bool = True
+
+    @property
+    def flops_forward(self) -> Array:
+        """Forward FLOPs of scores and values: 2 · sequences · queries · context · heads · (d_qk + d_v), halved when causal."""
+        full = (
+            2.0
+            * self.sequences
+            * self.queries
+            * self.context
+            * self.heads
+            * (self.qk_head_dim + self.v_head_dim)
+        )
+        return full / 2 if self.causal else full
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,3 +94,8 @@ class LayerWork:
     memory_operations: tuple[MemoryOperation, ...] = ()
     tokens: Array = 0.0  # tokens this rank's group works on per micro-batch (after context parallelism)
     extra: dict[str, Array] = field(default_factory=dict)
+
+    @property
+    def flops_forward(self) -> Array:
+        """Forward FLOPs of all products and of attention in one micro-batch on this rank; (L,)."""
+        return sum(op.flops_forward for op in self.gemms) + sum(op.flops_forward for op in self.attentions)
