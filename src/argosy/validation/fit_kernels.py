@@ -119,6 +119,9 @@ def relatives() -> dict[str, Any]:
         "TPU v5p": like("A100-SXM", "tpu", "no kernel measurements; A100-SXM's shares of peak"),
         "Ascend 910B": like("A100-SXM", "ascend", "no kernel measurements; A100-SXM's shares of peak"),
         "Ascend 910C": like("A100-SXM", "ascend", "no kernel measurements; A100-SXM's shares of peak"),
+        "any ampere": like("A100-SXM", "ampere", "no kernel measurements; A100-SXM's shares of peak"),
+        "any hopper": like("H100-SXM", "hopper", "no kernel measurements; H100-SXM's shares of peak"),
+        "any blackwell": like("B200-SXM", "blackwell", "no kernel measurements; B200-SXM's shares of peak"),
         "unknown": like("H100-SXM", "unknown", "a device without kernel measurements; H100-SXM's shares of peak"),
     }  # fmt: skip
 
@@ -188,18 +191,30 @@ _GEMM_NAMES = ("ceiling", "k_ramp", "wave_share", "overhead_s")
 
 def _curve(parameters: np.ndarray, device: Measured, dtype: str) -> GemmCurve:
     ceiling, ramp, share, overhead = parameters
-    return GemmCurve(ceiling, ramp, share, overhead, device.processors, _ELEMENT_BYTES[dtype], 0.0)
+    return GemmCurve(ceiling, ramp, share, overhead, device.processors, _ELEMENT_BYTES[dtype], 0.0, 0.0)
 
 
 def fit_gemm(rows: list[dict[str, str]], device: Measured, dtype: str) -> dict[str, Any]:
-    """Matrix products of one device and format."""
+    """Matrix products of one device and format.
+
+    The narrow formats were timed with the conversion of the left operand, whose traffic is fitted beside the product.
+    """
     m, n, k, milliseconds = columns(rows, "m", "n", "k", "latency_ms")
     peak, memory_rate = device.peak[_FAMILY[dtype]], device.bandwidth * MEMORY_EFFICIENCY["value"]
-    result = fit(
-        lambda p: product_time(_curve(p, device, dtype), peak, memory_rate, m, n, k),
-        milliseconds / 1e3, held_out(n, k), _GEMM_NAMES,
-        [0.7, 100.0, 0.3, 5e-6], ([0.05, 0.0, 0.0, 0.0], [1.0, 4000.0, 1.0, 3e-5]),
-    )  # fmt: skip
+    names, start, low, high = (
+        _GEMM_NAMES,
+        [0.7, 100.0, 0.3, 5e-6],
+        [0.05, 0.0, 0.0, 0.0],
+        [1.0, 4000.0, 1.0, 3e-5],
+    )
+    if dtype != "bf16":
+        names, start, low, high = (*names, "cast_bytes"), [*start, 5.0], [*low, 0.0], [*high, 30.0]
+
+    def predict(p: np.ndarray) -> np.ndarray:
+        cast = p[4] * m * k / memory_rate if dtype != "bf16" else 0.0
+        return product_time(_curve(p[:4], device, dtype), peak, memory_rate, m, n, k) + cast
+
+    result = fit(predict, milliseconds / 1e3, held_out(n, k), names, start, (low, high))
     return result | {
         "processors": device.processors,
         "element_bytes": _ELEMENT_BYTES[dtype],
@@ -290,7 +305,9 @@ def fit_device(device: Measured, tables: dict[str, list[dict[str, str]]]) -> dic
                 and r["distribution"] == "balanced" and float(r["moe_ep_size"]) <= 8
                 and float(r["num_tokens"]) * float(r["topk"]) / float(r["num_experts"]) >= 128]  # fmt: skip
         if rows:
-            entry["grouped"][dtype] = fit_grouped(rows, device, dtype, entry["gemm"]["bf16"]["parameters"]["ceiling"]["value"])
+            entry["grouped"][dtype] = fit_grouped(
+                rows, device, dtype, entry["gemm"]["bf16"]["parameters"]["ceiling"]["value"]
+            )
     rows = [r for r in mine["attention"] if r["attn_dtype"] == "bfloat16" and r["kernel_source"] == "torch_flow"
             and float(r["seq_len"]) >= 1024 and 2 * float(r["batch_size"]) * float(r["num_heads"]) * float(r["seq_len"]) ** 2 * float(r["head_dim"]) > 2e10]  # fmt: skip
     for head_dim in sorted({float(r["head_dim"]) for r in rows}):

@@ -7,7 +7,7 @@ shipped table (`data/kernels.json`) that `python -m argosy.validation.fit_kernel
 from argosy.training.kernels.attention import ATTENTION_KERNELS, attention_flops, attention_time
 from argosy.training.kernels.curves import Curves, curves_for
 from argosy.training.kernels.device import Device
-from argosy.training.kernels.gemm import gemm_time, grouped_gemm_time
+from argosy.training.kernels.gemm import cast_time, gemm_time, grouped_gemm_time
 from argosy.training.kernels.memory import memory_time
 
 __all__ = [
@@ -16,6 +16,7 @@ __all__ = [
     "Device",
     "attention_flops",
     "attention_time",
+    "cast_time",
     "curves_for",
     "gemm_time",
     "grouped_gemm_time",

@@ -16,6 +16,7 @@ class GemmCurve:
     `ceiling`: share of peak of an endless product; `k_ramp`: elements of k that filling and draining one tile costs;
     `wave_share`: how much of the last, partly filled wave is lost (1: all, 0: none); `overhead_s`: s per kernel;
     `processors`: streaming multiprocessors that share the tiles; `element_bytes`: bytes per operand element;
+    `cast_bytes`: memory traffic that turns one activation element into the format (0: it already has it);
     `mape`: mean absolute error on shapes kept out of the fit (fraction).
     """
 
@@ -25,6 +26,7 @@ class GemmCurve:
     overhead_s: float
     processors: int
     element_bytes: float
+    cast_bytes: float
     mape: float
 
 
@@ -83,7 +85,7 @@ def curves_for(name: str, generation: str = "") -> Curves:
     entry = relatives.get(name) or relatives.get(f"any {generation}") or relatives["unknown"]
     return _build(
         name,
-        entry["generation"],
+        generation or entry["generation"],
         data["devices"][entry["like"]],
         entry["like"],
         entry["scale"],
@@ -101,8 +103,9 @@ def _build(
         values["ceiling"] = min(values["ceiling"] * scale, 1.0)
         return GemmCurve(
             **values,
-            processors=entry["processors"],
+            processors=row["processors"],
             element_bytes=row["element_bytes"],
+            cast_bytes=row["parameters"].get("cast_bytes", {"value": 0.0})["value"],
             mape=row["fit"]["held_out_mape"],
         )
 

@@ -29,9 +29,18 @@ def gemm_time(device: Device, m: Array, n: Array, k: Array, count: Array = 1.0, 
     """
     curves = device.curves
     memory_rate = device.memory_bandwidth * curves.memory_efficiency
-    return count * product_time(
-        _curve(curves.gemm, dtype), device.peak(dtype), memory_rate, m, n, k
-    )
+    return count * product_time(_curve(curves.gemm, dtype), device.peak(dtype), memory_rate, m, n, k)
+
+
+def cast_time(device: Device, elements: Array, dtype: str) -> Array:
+    """Seconds to bring `elements` activation elements from BF16 into a narrower format with its scales; 0 for BF16.
+
+    elements · cast_bytes ÷ memory rate. The measurements time a product with the conversion of its left operand, and
+    the traffic per element is fitted beside the product; a training step converts an activation once per forward and
+    the gradient of the output once per backward, so that `gemm_time` leaves it out.
+    """
+    curve = _curve(device.curves.gemm, dtype)
+    return elements * curve.cast_bytes / (device.memory_bandwidth * device.curves.memory_efficiency)
 
 
 def product_time(curve: GemmCurve, peak: Array, memory_rate: Array, m: Array, n: Array, k: Array) -> Array:
@@ -54,9 +63,7 @@ def grouped_gemm_time(
     curves = device.curves
     curve = _curve({**curves.gemm, **curves.grouped}, dtype)
     memory_rate = device.memory_bandwidth * curves.memory_efficiency
-    return grouped_product_time(
-        curve, device.peak(dtype), memory_rate, tokens_per_expert, n, k, experts
-    )
+    return grouped_product_time(curve, device.peak(dtype), memory_rate, tokens_per_expert, n, k, experts)
 
 
 def grouped_product_time(
