@@ -1,1 +1,40 @@
-"""(room being built)"""
+"""How often a fleet fails, what that costs a job, and what spares and checkpoints do about it."""
+
+from argosy.reliability.checkpoints import Cadence, CheckpointCost, cadence, checkpoint_cost
+from argosy.reliability.goodput import Goodput, goodput
+from argosy.reliability.rates import CategoryRate, FailureRates, failure_rates, presets
+from argosy.reliability.recovery import (
+    POLICIES,
+    Maintenance,
+    Recovery,
+    group_start_up_s,
+    restart_s,
+    spare_wait_share,
+    spares_needed,
+)
+from argosy.reliability.renewal import Lives, lives
+from argosy.reliability.states import STATES, FailureEvent
+
+__all__ = [
+    "POLICIES",
+    "STATES",
+    "Cadence",
+    "CategoryRate",
+    "CheckpointCost",
+    "FailureEvent",
+    "FailureRates",
+    "Goodput",
+    "Lives",
+    "Maintenance",
+    "Recovery",
+    "cadence",
+    "checkpoint_cost",
+    "failure_rates",
+    "goodput",
+    "group_start_up_s",
+    "lives",
+    "presets",
+    "restart_s",
+    "spare_wait_share",
+    "spares_needed",
+]

@@ -1,0 +1,208 @@
+"""Lives of a job: Monte Carlo over its failures, one vector of draws at a time."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from argosy.reliability.checkpoints import CheckpointCost
+from argosy.reliability.goodput import Goodput, goodput, stopping_per_s
+from argosy.reliability.rates import FailureRates
+from argosy.reliability.recovery import Maintenance, Recovery
+from argosy.reliability.states import STATES
+
+Array = Any  # float or numpy array (n,): one entry per draw
+_FOREVER = 1e18  # seconds: a gap that no run outlives, finite so that arithmetic on it stays defined
+
+MOST_FAILURES = 20_000
+"""Beyond this many failures in a life its spread is under one percent: the closed form stands for it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Lives:
+    """Draws of a job's life: seconds by state, arrays (n,); `wall_s` is their sum, ∞ where it never
+    finishes."""
+
+    seconds: dict[str, np.ndarray]
+    failures: np.ndarray
+    closed_form: Goodput
+
+    @property
+    def wall_s(self) -> np.ndarray:
+        """Wall-clock seconds of each life (n,)."""
+        return sum(self.seconds.values(), start=np.zeros_like(self.failures))
+
+    @property
+    def ettr(self) -> np.ndarray:
+        """Productive ÷ wall-clock time of each life (n,)."""
+        return self.seconds["productive"] / self.wall_s
+
+
+def lives(
+    work_s: Array,
+    rates: FailureRates,
+    cost: CheckpointCost,
+    recovery: Recovery,
+    maintenance: Maintenance | None = None,
+    interval_s: Array | None = None,
+    draws: int = 1000,
+    seed: int = 0,
+) -> Lives:
+    """`draws` lives of a job that needs `work_s` productive seconds; every argument may be an array (draws,).
+
+    Each failure is drawn (exponential gaps), with its rollback to the last checkpoint that was safe, its
+    recovery (which may fail too), its wait for a spare (repairs take exactly `repair_s`), and for tolerant
+    policies the number of nodes lost while running. Maintenance takes its share of the calendar. The last
+    stretch ends with the work, not with a checkpoint, so short runs do a little better than the closed form,
+    which holds for long ones.
+    """
+    form = goodput(rates, cost, recovery, maintenance, interval_s)
+    seconds, failures = _Job(work_s, rates, cost, recovery, form, draws, seed).run()
+    planned = (maintenance or Maintenance()).share(cost.blocking_s + cost.persist_s, recovery.restart_s)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        stopped = np.where(planned > 0, sum(seconds.values()) * planned / (1.0 - planned), 0.0)
+    seconds["maintenance"] = seconds["maintenance"] + stopped
+    return Lives(seconds, failures, form)
+
+
+class _Job:
+    """The job's constants as arrays (n,), and the pass over failures that brings all draws forward
+    together."""
+
+    def __init__(
+        self,
+        work_s: Array,
+        rates: FailureRates,
+        cost: CheckpointCost,
+        recovery: Recovery,
+        form: Goodput,
+        draws: int,
+        seed: int,
+    ) -> None:
+        def wide(value: Array) -> np.ndarray:
+            return np.broadcast_to(np.asarray(value, dtype=float), (draws,))
+
+        self.random = np.random.default_rng([seed, draws])
+        self.recovery, self.form = recovery, form
+        with np.errstate(divide="ignore"):
+            self.mtbf = wide(np.divide(1.0, np.asarray(stopping_per_s(rates, recovery), dtype=float)))
+        self.node_share, self.node_per_s = wide(rates.node_share), wide(rates.node_per_s)
+        self.useful = wide(work_s)
+        self.detection, self.restart = wide(recovery.detection_s), wide(recovery.restart_s)
+        self.tau, self.every = wide(form.cadence.interval_s), wide(form.cadence.storage_every)
+        self.fast, self.loss, self.persist = bool(cost.fast), wide(cost.loss_share), wide(cost.persist_s)
+        # Seconds after a period's compute until its checkpoint counts: in the fast tier as soon as it is
+        # copied.
+        self.lag = wide(cost.blocking_s + (0.0 if self.fast else cost.persist_s))
+        self.overhead = wide(
+            cost.blocking_s + cost.interference * cost.persist_s / form.cadence.storage_every
+        )
+        self.period = self.tau + self.overhead
+        self.seconds = {name: np.zeros(draws) for name in STATES}
+        self.failures = np.zeros(draws)
+
+    def run(self) -> tuple[dict[str, np.ndarray], np.ndarray]:
+        """Seconds by state, arrays (n,), and the number of failures (n,); maintenance is left to the
+        caller."""
+        wall = np.broadcast_to(self.form.wall_s(self.useful), self.useful.shape)
+        expected = np.broadcast_to(self.form.failures_expected(self.useful), self.useful.shape)
+        drawn = expected <= MOST_FAILURES  # false for ∞ and for nan
+        lost = np.zeros_like(self.useful)
+        if self.recovery.tolerant:
+            lost = self.random.poisson(np.where(drawn, self.node_per_s * self.useful, 0.0)).astype(float)
+        self.seconds["degraded"] += lost * self.recovery.degraded_s
+        self.seconds["restart"] += lost * self.recovery.stall_s
+        self.failures += lost
+        self._pass_failures(self.useful + self.seconds["degraded"], drawn.copy())
+        self.seconds["productive"] += np.where(drawn, self.useful, 0.0)
+        for name in STATES:
+            if name != "maintenance":
+                share = np.broadcast_to(self.form.shares[name], drawn.shape)
+                with np.errstate(invalid="ignore"):
+                    mean = np.where(share > 0, share * wall, 0.0)
+                self.seconds[name] = np.where(drawn, self.seconds[name], mean)
+        self.seconds["productive"] = np.where(np.isinf(wall), np.inf, self.seconds["productive"])
+        self.failures = np.where(drawn, self.failures, expected)
+        return self.seconds, self.failures
+
+    def _pass_failures(self, need: np.ndarray, running: np.ndarray) -> None:
+        """One pass per failure until every draw has done `need` productive seconds."""
+        books, draws = self.seconds, need.size
+        periods, clock = np.zeros(draws), np.zeros(draws)  # saved intervals; seconds since the start
+        spares = _Spares(self.recovery, draws)
+        detection, restart = np.zeros(draws), np.zeros(draws)  # the first stretch starts healthy
+        while running.any():
+            gap = np.minimum(self.random.standard_exponential(draws) * self.mtbf, _FOREVER)
+            noticing = np.minimum(gap, detection)
+            starting = np.minimum(gap - noticing, restart)
+            up = gap - noticing - starting
+            left = need - periods * self.tau
+            writes = np.maximum(np.ceil(left / self.tau * (1.0 - 1e-12)) - 1.0, 0.0)
+            done = running & (up >= left + writes * self.overhead)
+            failed = running & ~done
+            kept = np.where(failed, np.floor((up - self.tau - self.lag) / self.period) + 1.0, 0.0).clip(0.0)
+            periods += kept
+            books["detection"] += np.where(running, noticing, 0.0)
+            books["restart"] += np.where(running, starting, 0.0)
+            books["checkpoint"] += np.where(done, writes, kept) * self.overhead
+            beyond = np.where(failed, up - kept * self.period, 0.0)
+            books["rework"] += beyond
+            if self.fast:
+                periods -= self._lose_fast_tier(failed, periods, beyond)
+            clock += np.where(failed, gap, 0.0)
+            waited = self._wait(failed, clock, spares)
+            clock += waited
+            self.failures += failed
+            running = failed
+            detection, restart = self.detection, self.restart
+
+    def _lose_fast_tier(self, failed: np.ndarray, periods: np.ndarray, beyond: np.ndarray) -> np.ndarray:
+        """Periods lost by draws whose failure destroyed the fast tier: back to the last copy safe in
+        storage."""
+        destroyed = failed & (self.random.random(failed.size) < self.loss)
+        stored = np.floor(periods / self.every) * self.every
+        on_its_way = (periods - stored) * self.period + beyond < self.persist
+        stored = np.where(on_its_way, np.maximum(stored - self.every, 0.0), stored)
+        lost = np.where(destroyed, periods - stored, 0.0)
+        self.seconds["checkpoint"] -= lost * self.overhead
+        self.seconds["rework"] += lost * self.period
+        return lost
+
+    def _wait(self, failed: np.ndarray, clock: np.ndarray, spares: _Spares) -> np.ndarray:
+        """Seconds until the job has its nodes again (n,): in the queue, or for a spare."""
+        if self.recovery.policy == "restart":
+            queued = np.where(failed, self.recovery.queue_s, 0.0)
+            self.seconds["queue"] += queued
+            return queued
+        if self.recovery.policy != "spare-swap":
+            return np.zeros_like(clock)
+        node = failed & (self.random.random(failed.size) < self.node_share)
+        waited = spares.take(node, clock)
+        self.seconds["spare_wait"] += waited
+        return waited
+
+
+class _Spares:
+    """When each spare of each draw is free: a ring of return times (n, spares), oldest first, repairs being
+    equal."""
+
+    def __init__(self, recovery: Recovery, draws: int) -> None:
+        self.count = recovery.spare_nodes
+        self.repair = np.broadcast_to(np.asarray(recovery.repair_s, dtype=float), (draws,))
+        self.free_at = np.full((draws, max(self.count, 1)), -np.inf)
+        self.next = np.zeros(draws, dtype=np.int64)
+        self.rows = np.arange(draws)
+
+    def take(self, failed: np.ndarray, clock: np.ndarray) -> np.ndarray:
+        """Seconds that the draws in `failed` wait at `clock` for the next free spare; their nodes go to
+        repair."""
+        if self.count == 0:
+            return np.where(failed, self.repair, 0.0)
+        rows, place = self.rows[failed], self.next[failed]
+        waited = np.zeros_like(clock)
+        waited[failed] = np.maximum(self.free_at[rows, place] - clock[failed], 0.0)
+        self.free_at[rows, place] = clock[failed] + self.repair[failed]
+        self.next[failed] = (place + 1) % self.count
+        return waited
