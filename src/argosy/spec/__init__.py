@@ -1,8 +1,11 @@
 """The scenario: what an answer depends on, as frozen values."""
 
+from argosy.spec.assertions import AssertionResult, check_assertions
 from argosy.spec.facility import Facility, Prices, Site
 from argosy.spec.fleet import CatalogChoice, Fabric, Fleet, Spares, Storage
+from argosy.spec.load import load, loads, presets
 from argosy.spec.model import MixtureOfExperts, ModelArchitecture, MultiHeadLatentAttention
+from argosy.spec.problems import Problem, ScenarioError
 from argosy.spec.reliability import Checkpoint, Maintenance, RateOverride, Reliability
 from argosy.spec.scenario import Assertion, Assumptions, Defaulted, Scenario
 from argosy.spec.serving import Serving
@@ -10,6 +13,7 @@ from argosy.spec.training import Layout, Overlap, Precision, Search, Stage, Trai
 
 __all__ = [
     "Assertion",
+    "AssertionResult",
     "Assumptions",
     "CatalogChoice",
     "Checkpoint",
@@ -25,9 +29,11 @@ __all__ = [
     "Overlap",
     "Precision",
     "Prices",
+    "Problem",
     "RateOverride",
     "Reliability",
     "Scenario",
+    "ScenarioError",
     "Search",
     "Serving",
     "Site",
@@ -35,4 +41,8 @@ __all__ = [
     "Stage",
     "Storage",
     "Training",
+    "check_assertions",
+    "load",
+    "loads",
+    "presets",
 ]

@@ -11,7 +11,6 @@ from argosy.spec.quantity import (
     Bytes,
     BytesPerSecond,
     Fraction,
-    Named,
     Section,
     Shorthand,
     required,
@@ -39,15 +38,18 @@ def _name_and_facts(given: Any) -> Any:
     if isinstance(given, str):
         return {"name": given}
     if isinstance(given, dict) and "facts" not in given:
-        name = {"name": given["name"]} if "name" in given else {}
-        return {**name, "facts": {key: value for key, value in given.items() if key != "name"}}
+        named = {key: given[key] for key in ("name", "base") if key in given}
+        return {**named, "facts": {key: value for key, value in given.items() if key not in named}}
     return given
 
 
 class CatalogChoice(Section):
     """An entry of the catalog, with facts that this scenario changes."""
 
-    name: str = required("name or alias of a catalog entry")
+    name: str = required("name or alias of a catalog entry, or a new name beside `base`")
+    base: str | None = setting(
+        None, "the catalog entry that a new name starts from", "none: the name is in the catalog"
+    )
     facts: dict[str, Any] = setting(
         dict,
         "facts of the entry that this scenario changes: a quantity, or {value, low, high, source}",
@@ -60,11 +62,12 @@ Choice = Annotated[CatalogChoice, Shorthand(_name_and_facts, {"type": "string"})
 
 def _ratio(given: Any) -> Any:
     """`7`, `7:1` or `1:7` as the number 7."""
-    if isinstance(given, str) and given.count(":") == 1:
-        left, right = (float(part) for part in given.split(":"))
-        if left > 0 and right > 0:
-            return max(left, right) / min(left, right)
-    return given
+    if not isinstance(given, str):
+        return given
+    sides = [float(part) for part in given.split(":") if part.strip().replace(".", "", 1).isdecimal()]
+    if len(sides) != 2 or given.count(":") != 1 or not all(sides):
+        raise ValueError(f"{given!r} is not a ratio; write for example 7 or 7:1")
+    return max(sides) / min(sides)
 
 
 Ratio = Annotated[float, Field(ge=1), Shorthand(_ratio, {"type": "string", "examples": ["7:1"]})]
@@ -160,6 +163,3 @@ class Fleet(Section):
     def storage_bandwidth_bytes_per_s(self) -> float:
         """Given, or in proportion to the fleet as Llama 3's storage was to its own (byte/s)."""
         return self.storage.bandwidth or STORAGE_PER_ACCELERATOR * self.count
-
-
-__all__ = ["CatalogChoice", "Fabric", "Fleet", "Named", "Spares", "Storage"]

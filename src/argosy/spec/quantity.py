@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Annotated, Any, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, GetCoreSchemaHandler, GetJsonSchemaHandler
+from pydantic.fields import FieldInfo
 from pydantic.json_schema import JsonSchemaValue as Json
 from pydantic_core.core_schema import CoreSchema, ValidationInfo
 from pydantic_core.core_schema import no_info_before_validator_function as before
@@ -72,12 +73,24 @@ class Unit:
     def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
         return before_with_info(self.read, handler(source))
 
-    def __get_pydantic_json_schema__(
-        self, schema: CoreSchema, handler: GetJsonSchemaHandler
-    ) -> JsonSchemaValue:
+    def __get_pydantic_json_schema__(self, schema: CoreSchema, handler: GetJsonSchemaHandler) -> Json:
         number = handler(schema)
         text = {"type": "string", "examples": [self.example]}
         return {"anyOf": [text, number] if self.bare else [text, {"const": 0}], "unit": self.unit}
+
+
+def unit_of(field: FieldInfo) -> str:
+    """The SI unit of a field that is a quantity; empty for what has none."""
+    extra = field.json_schema_extra
+    if isinstance(extra, dict) and "unit" in extra:
+        return str(extra["unit"])
+    return next(_units_in(field.annotation, field.metadata), "")
+
+
+def _units_in(annotation: Any, metadata: Iterable[Any]) -> Iterator[str]:
+    yield from (each.unit for each in metadata if isinstance(each, Unit) and each.unit != "1")
+    for inner in get_args(annotation):
+        yield from _units_in(inner, getattr(inner, "__metadata__", ()))
 
 
 def _kind(given: Any) -> str:
@@ -105,9 +118,7 @@ class Word:
     def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
         return before(self.read, handler(source))
 
-    def __get_pydantic_json_schema__(
-        self, schema: CoreSchema, handler: GetJsonSchemaHandler
-    ) -> JsonSchemaValue:
+    def __get_pydantic_json_schema__(self, schema: CoreSchema, handler: GetJsonSchemaHandler) -> Json:
         return {"anyOf": [{"const": self.word}, handler(schema)]}
 
 
@@ -121,9 +132,7 @@ class Shorthand:
     def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
         return before(self.expand, handler(source))
 
-    def __get_pydantic_json_schema__(
-        self, schema: CoreSchema, handler: GetJsonSchemaHandler
-    ) -> JsonSchemaValue:
+    def __get_pydantic_json_schema__(self, schema: CoreSchema, handler: GetJsonSchemaHandler) -> Json:
         return {"anyOf": [self.schema, handler(schema)]}
 
 
@@ -132,7 +141,6 @@ def _one_as_list(given: Any) -> Any:
 
 
 OneOrMany = Shorthand(_one_as_list, {"type": "object"})
-Named = Shorthand(lambda given: {"name": given} if isinstance(given, str) else given, {"type": "string"})
 
 Seconds = Annotated[float, Field(ge=0), Unit("s", "2 min")]
 Bytes = Annotated[float, Field(ge=0), Unit("byte", "80 GB")]

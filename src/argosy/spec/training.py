@@ -138,7 +138,7 @@ class Stage(Section):
     tokens: Tokens = required("tokens trained in this stage")
     sequence_length: int = required("tokens per sequence", gt=0)
     global_batch: int = required(
-        "sequences per step; the file writes `2048 sequences`, or tokens: `16 Mtok` is rounded to the nearest "
+        "sequences per step; a file writes `2048 sequences`, or tokens: `16 Mtok` is rounded to the nearest "
         "power of two of sequences within 5 %",
         gt=0,
         json_schema_extra={"unit": "sequence"},

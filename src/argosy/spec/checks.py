@@ -1,0 +1,191 @@
+"""Faults that only show when several fields, or the catalog, are looked at together."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from math import prod
+from typing import Any
+
+from argosy.spec.problems import Problem, suggest
+from argosy.spec.yaml_tree import Node, Path_
+
+_LAYOUT = ("tp", "pp", "cp", "dp")
+
+
+def faults(tree: Node, data: dict[str, Any]) -> Iterator[Problem]:
+    """Every such fault. `data` is the plain form of `tree`; wrong types are left to the field checks."""
+    yield from _work(tree)
+    yield from _catalog_names(tree)
+    yield from _node_size(tree, data)
+    yield from _overrides(tree)
+    yield from _jobs(tree, data)
+
+
+def _work(tree: Node) -> Iterator[Problem]:
+    if tree.get("training") is None and tree.get("serving") is None:
+        yield tree.problem(
+            (), "neither training nor serving is given", "write training: {model: …, tokens: …}"
+        )
+
+
+def _integer(value: Any) -> int | None:
+    return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else None
+
+
+# --- the catalog ---------------------------------------------------------------------
+
+
+def _choices(tree: Node) -> Iterator[tuple[str, Node, Path_]]:
+    """Every place that names an entry of the catalog: section, node of the choice, path."""
+    for section, path in (("accelerators", ("fleet", "accelerator")), ("nodes", ("fleet", "node"))):
+        node, found = tree.at(path)
+        if found:
+            yield section, node, path
+    fabrics, found = tree.at(("fleet", "fabrics"))
+    if found and isinstance(fabrics.value, list):
+        for index, fabric in enumerate(fabrics.value):
+            switch = fabric.get("switch")
+            if switch is not None and switch.value is not None:
+                yield "switches", switch, ("fleet", "fabrics", index, "switch")
+
+
+def _catalog_names(tree: Node) -> Iterator[Problem]:
+    """Unknown accelerators, nodes and switches, and wrong facts in a mapping that changes one."""
+    from argosy.facts import FactError, load_catalog
+
+    catalog = load_catalog()
+    for section, node, path in _choices(tree):
+        fields = node.value if isinstance(node.value, dict) else {"name": node}
+        named = fields.get("base") or fields.get("name")
+        if named is None or not isinstance(named.value, str):
+            continue
+        try:
+            entry = catalog.entry(section, named.value)
+        except FactError:
+            known = [word for each in catalog.section(section) for word in (each.name, *each.aliases)]
+            instead = suggest(named.value, known)
+            yield named.problem(path, f"the catalog's {section} have no {named.value!r}", instead)
+            continue
+        for key, value in fields.items():
+            if key not in ("name", "base", "facts"):
+                yield from _fact(catalog, entry.path(key), value, (*path, key))
+
+
+def _fact(catalog: Any, path: str, node: Node, shown: Path_) -> Iterator[Problem]:
+    try:
+        catalog.with_overrides({path: node.data})
+    except ValueError as error:
+        for line in str(error).splitlines():
+            message, _, instead = line.removeprefix(f"{path}: ").partition("; ")
+            yield node.problem(shown, message, instead)
+
+
+def _overrides(tree: Node) -> Iterator[Problem]:
+    """Unknown fact paths and unit mistakes in assumptions.overrides."""
+    from argosy.facts import load_catalog
+
+    overrides, found = tree.at(("assumptions", "overrides"))
+    if found and isinstance(overrides.value, dict):
+        catalog = load_catalog()
+        for path, node in overrides.value.items():
+            yield from _fact(catalog, path, node, ("assumptions", "overrides", path))
+
+
+def _node_size(tree: Node, data: dict[str, Any]) -> Iterator[Problem]:
+    """A fleet is whole nodes."""
+    from argosy.facts import FactError, load_catalog
+
+    fleet = data.get("fleet")
+    if not isinstance(fleet, dict):
+        return
+    count, node = _integer(fleet.get("count")), fleet.get("node")
+    name = node.get("base") or node.get("name") if isinstance(node, dict) else node
+    if count is None or not isinstance(name, str):
+        return
+    try:
+        size = load_catalog().entry("nodes", name).facts.get("accelerators")
+    except FactError:
+        return
+    if size and count % int(size.value):
+        per = int(size.value)
+        nearest = max(1, round(count / per)) * per
+        where = tree.at(("fleet", "count"))[0]
+        message = f"{count} is not a whole number of {name} nodes of {per} accelerators"
+        yield where.problem(("fleet", "count"), message, f"write {nearest}")
+
+
+# --- jobs ----------------------------------------------------------------------------
+
+
+def _jobs(tree: Node, data: dict[str, Any]) -> Iterator[Problem]:
+    jobs = data.get("training")
+    fleet = data.get("fleet")
+    count = _integer(fleet.get("count")) if isinstance(fleet, dict) else None
+    seen: dict[str, int] = {}
+    for index, job in enumerate(jobs if isinstance(jobs, list) else [jobs]):
+        if not isinstance(job, dict):
+            continue
+        base: Path_ = ("training", index) if isinstance(jobs, list) else ("training",)
+        name = str(job.get("name", "training"))
+        if name in seen:
+            message = f"the name {name!r} is taken by training.{seen[name]}"
+            yield tree.at((*base, "name"))[0].problem((*base, "name"), message, "give each job its own name")
+        seen.setdefault(name, index)
+        layout = job.get("layout")
+        if isinstance(layout, dict):
+            yield from _layout(tree, (*base, "layout"), layout, count)
+            yield from _batch(tree, base, job, layout)
+
+
+def _layout(tree: Node, path: Path_, layout: dict[str, Any], count: int | None) -> Iterator[Problem]:
+    """gpus = tp · pp · cp · dp, and ep · etp divides tp · cp · dp."""
+    sizes = {key: _integer(layout.get(key)) for key in (*_LAYOUT, "ep", "etp", "vp")}
+    known = {key: sizes[key] or 1 for key in _LAYOUT if sizes[key]}
+    product = prod(known.values())
+    written = " · ".join(f"{key} {value}" for key, value in known.items())
+    node = tree.at(path)[0]
+    if count and len(known) == len(_LAYOUT) and product != count:
+        message = f"{written} = {product}, but fleet.count is {count}"
+        rest = prod(value for key, value in known.items() if key != "dp")
+        instead = (
+            f"write dp: {count // rest}"
+            if count % rest == 0
+            else f"write a count that is a multiple of {rest}"
+        )
+        yield node.problem(path, message, instead)
+    elif count and known and count % product:
+        message = f"{written} = {product} does not divide fleet.count {count}"
+        yield node.problem(path, message, "choose factors of the count")
+    stage = {key: sizes[key] for key in ("tp", "cp", "dp")}
+    if count and not stage["dp"] and sizes["tp"] and sizes["pp"] and sizes["cp"] and count % product == 0:
+        stage["dp"] = count // product
+    if all(stage.values()) and (sizes["ep"] or sizes["etp"]):
+        ranks = prod(value or 1 for value in stage.values())
+        expert = (sizes["ep"] or 1) * (sizes["etp"] or 1)
+        if ranks % expert:
+            message = f"ep · etp = {expert} does not divide tp · cp · dp = {ranks}"
+            yield node.problem(path, message, "choose ep and etp so that their product does")
+    if (sizes["vp"] or 1) > 1 and sizes["pp"] == 1:
+        yield node.problem(
+            path, f"vp {sizes['vp']} needs a pipeline, but pp is 1", "write vp: 1, or a larger pp"
+        )
+
+
+def _batch(tree: Node, base: Path_, job: dict[str, Any], layout: dict[str, Any]) -> Iterator[Problem]:
+    """A batch given in sequences divides by dp · micro_batch, where both are fixed."""
+    replicas, micro = _integer(layout.get("dp")), _integer(layout.get("micro_batch")) or 1
+    if replicas is None:
+        return
+    stages = job.get("stages") if isinstance(job.get("stages"), list) else [job]
+    for index, stage in enumerate(stages or []):
+        words = str(stage.get("global_batch", "")).split() if isinstance(stage, dict) else []
+        if (
+            len(words) == 2
+            and words[1] in ("sequences", "seq")
+            and words[0].isdecimal()
+            and int(words[0]) % (replicas * micro)
+        ):
+            path = (*base, "stages", index, "global_batch") if "stages" in job else (*base, "global_batch")
+            message = f"{words[0]} sequences do not divide by dp {replicas} · micro_batch {micro}"
+            nearest = max(1, round(int(words[0]) / (replicas * micro))) * replicas * micro
+            yield tree.at(path)[0].problem(path, message, f"write {nearest} sequences")
