@@ -1,55 +1,82 @@
-"""The accelerator as the step model sees it: a few SI numbers, each a scalar or one draw per row."""
+"""The accelerator as the step model sees it, read from facts."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
+from argosy.facts.fact import Fact
 from argosy.facts.values import Values
+from argosy.training import kernels
 
 Array = Any
 
-# Formats in the order in which a device without the asked one falls back: the wider format always exists.
-_FALLBACK = {"fp4": "fp8", "nvfp4": "fp4", "mxfp8": "fp8", "fp8": "bf16", "fp16": "bf16", "int8": "bf16", "bf16": "fp16", "tf32": "fp32"}
+_FORMATS = ("fp32", "tf32", "bf16", "fp16", "fp8", "fp4", "int8")
+
+# Catalog names begin with what tells their generation; by it a device without kernel measurements finds its relative.
+_GENERATIONS = {
+    "A100": "ampere", "A800": "ampere", "A40": "ampere",
+    "H100": "hopper", "H800": "hopper", "H200": "hopper", "H20": "hopper", "GH200": "hopper",
+    "B200": "blackwell", "B300": "blackwell", "GB200": "blackwell", "GB300": "blackwell",
+    "MI2": "cdna2", "MI3": "cdna3", "TPU": "tpu", "Ascend": "ascend", "Trainium": "trainium", "Gaudi": "gaudi",
+}  # fmt: skip
+
+
+_STEP_FIT = "fit to published training runs by a closed form with 17 parameters (A100 and H100, 676 rows), November 2026"
+
+# Rate of matrix products held over a whole step under the board's power limit, over that of a kernel benchmark. By
+# generation: the limit and the silicon set it, not the run. What was never measured takes the nearest with a wide band.
+_SUSTAINED_CLOCK = {
+    "ampere": Fact(0.95, "", 0.91, 0.99, "fraction", _STEP_FIT),
+    "hopper": Fact(0.855, "", 0.80, 0.91, "fraction", _STEP_FIT),
+}
+_UNMEASURED_CLOCK = Fact(
+    0.87, "", 0.78, 0.96, "fraction", "assumption: between Ampere and Hopper, whose step runs were fitted"
+)
+
+
+def device_facts() -> dict[str, Fact]:
+    """Facts of the step model about devices, `training.sustained_clock.<generation>`, to be joined with the catalog's."""
+    generations = {*_GENERATIONS.values(), "other"}
+    return {
+        f"training.sustained_clock.{g}": _SUSTAINED_CLOCK.get(g, _UNMEASURED_CLOCK)
+        for g in sorted(generations)
+    }
 
 
 @dataclass(frozen=True)
-class Device:
-    """One accelerator. Every number is a float or an array of draws (n,).
+class Device(kernels.Device):
+    """A `kernels.Device` with the size of its scale-up domain. Numbers are floats or arrays of draws (n,).
 
-    `peak` maps a numeric format to dense FLOP/s; `clock_fraction` is the sustained over the boost clock under the
-    power limit, by which the arithmetic, not the memory, slows down.
+    `node_size`: accelerators that share the scale-up network (NVLink domain).
     """
 
-    name: str
-    peak: dict[str, Array]
-    memory_bandwidth: Array  # byte/s
-    memory_capacity: Array  # byte
-    kernel_launch: Array = 4e-6  # s between dependent kernels that the host has already queued
-    clock_fraction: Array = 1.0
-    node_size: int = 8  # accelerators in one scale-up domain
-    facts: dict[str, str] = field(default_factory=dict)
-
-    def peak_flops(self, dtype: str) -> Array:
-        """Dense FLOP/s in `dtype`, or in the next wider format where the device lacks it."""
-        while dtype not in self.peak:
-            if dtype not in _FALLBACK or _FALLBACK[dtype] == dtype:
-                raise KeyError(f"{self.name} has no dense peak for {dtype}; it has {sorted(self.peak)}")
-            dtype = _FALLBACK[dtype]
-        return self.peak[dtype]
+    node_size: int = 8
 
     @classmethod
     def from_values(cls, values: Values, accelerator: str, node_size: int = 8, **changes: Any) -> Device:
-        """The device `accelerator` (a catalog name) read from facts; scalars, or arrays where `values` holds draws."""
+        """The device `accelerator` (a catalog name), from `accelerators.<name>.*`; arrays where `values` holds draws.
+
+        `changes` replaces fields by name. KeyError where the catalog lacks its bandwidth or capacity.
+        """
         prefix = f"accelerators.{accelerator}."
-        peak = {
-            dtype: values[f"{prefix}peak_{dtype}"]
-            for dtype in ("fp32", "tf32", "bf16", "fp16", "fp8", "fp4", "int8")
-            if f"{prefix}peak_{dtype}" in values
+        peaks = {
+            dtype: values[f"{prefix}peak_{dtype}"] for dtype in _FORMATS if f"{prefix}peak_{dtype}" in values
         }
-        numbers: dict[str, Any] = {
+        clock = f"training.sustained_clock.{generation(accelerator) or 'other'}"
+        fields: dict[str, Any] = {
+            "name": accelerator,
+            "generation": generation(accelerator),
+            "peak_flops": peaks,
             "memory_bandwidth": values[f"{prefix}memory_bandwidth"],
-            "memory_capacity": values[f"{prefix}memory_capacity"],
-            "clock_fraction": values.get(f"{prefix}clock_fraction", 1.0),
+            "memory_bytes": values[f"{prefix}memory_capacity"],
+            "sustained_clock": values.get(clock, device_facts()[clock].value),
+            "node_size": node_size,
         }
-        return cls(accelerator, peak, node_size=node_size, **{**numbers, **changes})
+        return cls(**{**fields, **changes})
+
+
+def generation(accelerator: str) -> str:
+    """The generation that a catalog name tells, or an empty string."""
+    longest_first = sorted(_GENERATIONS, key=len, reverse=True)
+    return next((_GENERATIONS[prefix] for prefix in longest_first if accelerator.startswith(prefix)), "")

@@ -34,7 +34,9 @@ class Layouts:
     dp: np.ndarray  # data-parallel replicas
     micro_batch: np.ndarray  # sequences per micro-batch
     grad_accumulation: np.ndarray  # micro-batches per step and replica
-    zero: np.ndarray  # 0: replicated (DDP), 1: optimizer, 2: and gradients, 3: and weights sharded over dp (FSDP)
+    zero: (
+        np.ndarray
+    )  # 0: replicated (DDP), 1: optimizer, 2: and gradients, 3: and weights sharded over dp (FSDP)
     recompute: np.ndarray  # index into RECOMPUTE
     sequence_parallel: np.ndarray  # bool: norms and dropout sharded over tp
     schedule: np.ndarray  # index into SCHEDULES
@@ -59,10 +61,14 @@ class Layouts:
         unknown = set(given) - {f.name for f in fields(cls)}
         if unknown:
             raise TypeError(f"no layout field {sorted(unknown)}; fields are {[f.name for f in fields(cls)]}")
-        ones = dict.fromkeys(("tp", "pp", "vp", "cp", "ep", "etp", "dp", "micro_batch", "grad_accumulation", "zero"), 1)
+        ones = dict.fromkeys(
+            ("tp", "pp", "vp", "cp", "ep", "etp", "dp", "micro_batch", "grad_accumulation", "zero"), 1
+        )
         values: dict[str, Any] = {**ones, "recompute": NO_RECOMPUTE, **given}
         values.setdefault("sequence_parallel", np.asarray(values["tp"]) > 1)
-        values.setdefault("schedule", np.where(np.asarray(values["vp"]) > 1, INTERLEAVED, ONE_FORWARD_ONE_BACKWARD))
+        values.setdefault(
+            "schedule", np.where(np.asarray(values["vp"]) > 1, INTERLEAVED, ONE_FORWARD_ONE_BACKWARD)
+        )
         for name, words in (("recompute", RECOMPUTE), ("schedule", SCHEDULES)):
             if isinstance(values[name], str):
                 values[name] = words.index(values[name])
@@ -99,7 +105,9 @@ class Layouts:
 
 def concatenate(parts: list[Layouts]) -> Layouts:
     """All layouts of `parts`, in order."""
-    return Layouts(**{f.name: np.concatenate([getattr(part, f.name) for part in parts]) for f in fields(Layouts)})
+    return Layouts(
+        **{f.name: np.concatenate([getattr(part, f.name) for part in parts]) for f in fields(Layouts)}
+    )
 
 
 Rule = Callable[[ModelArchitecture, int, int, Layouts], Any]
@@ -112,19 +120,29 @@ RULES: dict[str, Rule] = {
         (m.kv_heads % x.tp != 0) & (x.tp % m.kv_heads != 0)
     ),
     "feed-forward width does not divide by tensor parallelism": lambda m, s, b, x: m.ffn % x.tp != 0,
-    "sequence does not divide into two chunks per context-parallel rank": lambda m, s, b, x: (x.cp > 1) & (s % (2 * x.cp) != 0),
-    "sequence does not divide by tensor parallelism": lambda m, s, b, x: x.sequence_parallel & (s // x.cp % x.tp != 0),
+    "sequence does not divide into two chunks per context-parallel rank": lambda m, s, b, x: (
+        (x.cp > 1) & (s % (2 * x.cp) != 0)
+    ),
+    "sequence does not divide by tensor parallelism": lambda m, s, b, x: (
+        x.sequence_parallel & (s // x.cp % x.tp != 0)
+    ),
     "fewer layers than pipeline stages": lambda m, s, b, x: m.layers < x.pp * x.vp,
-    "global batch does not divide by data parallelism and micro-batch": lambda m, s, b, x: x.global_batch != b,
+    "global batch does not divide by data parallelism and micro-batch": lambda m, s, b, x: (
+        x.global_batch != b
+    ),
     "virtual stages without a pipeline": lambda m, s, b, x: (x.vp > 1) & (x.pp < 2),
     "interleaving needs micro-batches in multiples of the pipeline": lambda m, s, b, x: (
         (x.schedule == INTERLEAVED) & (x.vp > 1) & (x.grad_accumulation % x.pp != 0)
     ),
-    "experts do not divide by expert parallelism": lambda m, s, b, x: (m.moe.experts if m.moe else 1) % x.ep != 0,
+    "experts do not divide by expert parallelism": lambda m, s, b, x: (
+        (m.moe.experts if m.moe else 1) % x.ep != 0
+    ),
     "expert width does not divide by expert tensor parallelism": lambda m, s, b, x: (
         (m.moe.expert_ffn if m.moe else 1) % x.etp != 0
     ),
-    "expert parallelism does not divide a stage's ranks": lambda m, s, b, x: x.tp * x.cp * x.dp % (x.ep * x.etp) != 0,
+    "expert parallelism does not divide a stage's ranks": lambda m, s, b, x: (
+        x.tp * x.cp * x.dp % (x.ep * x.etp) != 0
+    ),
     "expert tensor parallelism without tensor parallelism": lambda m, s, b, x: x.etp > x.tp,
     "tensor parallelism of experts without sequence parallelism": lambda m, s, b, x: (
         (x.tp > 1) & (x.ep > 1) & ~x.sequence_parallel
@@ -138,7 +156,9 @@ RULES: dict[str, Rule] = {
 }
 
 
-def exclusions(model: ModelArchitecture, sequence_length: int, global_batch: int, layouts: Layouts) -> tuple[np.ndarray, dict[str, int]]:
+def exclusions(
+    model: ModelArchitecture, sequence_length: int, global_batch: int, layouts: Layouts
+) -> tuple[np.ndarray, dict[str, int]]:
     """Which layouts can run this model at all, and how many are out for which reason.
 
     `sequence_length` in tokens, `global_batch` in sequences. Returns the mask of valid layouts (L,) and the count per

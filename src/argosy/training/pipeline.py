@@ -83,7 +83,9 @@ def stage_classes(kinds: Sequence[str], layouts: Layouts) -> StageClasses:
     return StageClasses(picked[..., 3:], picked[..., 0], picked[..., 1], picked[..., 2])
 
 
-def schedule_seconds(total: Array, slowest: Array, backward: Array, weight_gradient: Array, layouts: Layouts) -> Array:
+def schedule_seconds(
+    total: Array, slowest: Array, backward: Array, weight_gradient: Array, layouts: Layouts
+) -> Array:
     """Seconds that the pipeline takes for one step, from the busy seconds of one micro-batch.
 
     `total`: forward plus backward of one micro-batch, summed over all stages; `slowest`: the same on the slowest

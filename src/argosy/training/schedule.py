@@ -74,7 +74,13 @@ def _backward(k: int, rank: int, pp: int, vp: int) -> Operation:
 
 
 def simulate(
-    schedule: str, forward: Any, backward: Any, micro_batches: int, vp: int = 1, transfer: float = 0.0, weight_gradient: Any = None
+    schedule: str,
+    forward: Any,
+    backward: Any,
+    micro_batches: int,
+    vp: int = 1,
+    transfer: float = 0.0,
+    weight_gradient: Any = None,
 ) -> Simulation:
     """One step of a pipeline, operation by operation.
 
@@ -85,15 +91,23 @@ def simulate(
     """
     if schedule not in SIMULATED:
         raise ValueError(f"no simulated order for schedule {schedule!r}; there is {', '.join(SIMULATED)}")
-    forward, backward = (np.broadcast_to(_columns(x), (len(forward), micro_batches)) for x in (forward, backward))
+    forward, backward = (
+        np.broadcast_to(_columns(x), (len(forward), micro_batches)) for x in (forward, backward)
+    )
     chunks = len(forward)
     if chunks % vp:
         raise ValueError(f"{chunks} chunks do not divide by {vp} virtual stages")
     if vp > 1 and micro_batches % (chunks // vp):
-        raise ValueError(f"interleaving needs micro-batches in multiples of the pipeline, not {micro_batches} on {chunks // vp}")
+        raise ValueError(
+            f"interleaving needs micro-batches in multiples of the pipeline, not {micro_batches} on {chunks // vp}"
+        )
     seconds = {"F": forward, "B": backward, "W": np.zeros_like(forward)}
     if schedule == "zero-bubble":
-        postponed = backward / 2 if weight_gradient is None else np.broadcast_to(_columns(weight_gradient), backward.shape)
+        postponed = (
+            backward / 2
+            if weight_gradient is None
+            else np.broadcast_to(_columns(weight_gradient), backward.shape)
+        )
         seconds = {"F": forward, "B": backward - postponed, "W": postponed}
     return _run(schedule, seconds, chunks // vp, micro_batches, vp, transfer)
 
@@ -103,7 +117,9 @@ def _columns(values: Any) -> np.ndarray:
     return values[:, None] if values.ndim == 1 else values
 
 
-def _run(schedule: str, seconds: dict[str, np.ndarray], pp: int, micro_batches: int, vp: int, transfer: float) -> Simulation:
+def _run(
+    schedule: str, seconds: dict[str, np.ndarray], pp: int, micro_batches: int, vp: int, transfer: float
+) -> Simulation:
     """Run every rank's queue; a rank that waits for another is taken up again when that one has moved on."""
     queues = [deque(order(schedule, rank, pp, micro_batches, vp)) for rank in range(pp)]
     postponed: list[deque[Operation]] = [deque() for _ in range(pp)]
@@ -117,7 +133,9 @@ def _run(schedule: str, seconds: dict[str, np.ndarray], pp: int, micro_batches: 
         length = float(seconds[operation.kind][operation.chunk, operation.micro_batch])
         clock[rank] = done[operation] = start + length
         busy[rank] += length
-        timeline.append(Interval(start, start + length, f"{operation.kind}{operation.micro_batch}", f"stage {rank}"))
+        timeline.append(
+            Interval(start, start + length, f"{operation.kind}{operation.micro_batch}", f"stage {rank}")
+        )
         if split and operation.kind == "B":
             postponed[rank].append(operation._replace(kind="W"))
 
@@ -134,7 +152,11 @@ def _run(schedule: str, seconds: dict[str, np.ndarray], pp: int, micro_batches: 
             execute(rank, queues[rank].popleft(), arrival)
             moved = True
         if moved:
-            waiting.extend(other for other in ((rank - 1) % pp, (rank + 1) % pp) if other not in waiting and queues[other])
+            waiting.extend(
+                other
+                for other in ((rank - 1) % pp, (rank + 1) % pp)
+                if other not in waiting and queues[other]
+            )
     for rank in range(pp):
         while postponed[rank]:
             execute(rank, postponed[rank].popleft(), 0.0)
@@ -143,13 +165,19 @@ def _run(schedule: str, seconds: dict[str, np.ndarray], pp: int, micro_batches: 
     return Simulation(float(clock.max()), busy, tuple(timeline))
 
 
-def _arrival(operation: Operation, done: dict[Operation, float], chunks: int, pp: int, transfer: float) -> float | None:
+def _arrival(
+    operation: Operation, done: dict[Operation, float], chunks: int, pp: int, transfer: float
+) -> float | None:
     """When the operation's input is there, or None while nobody has made it."""
     kind, chunk, micro_batch = operation
     if kind == "F":
         source = None if chunk == 0 else Operation("F", chunk - 1, micro_batch)
     else:
-        source = Operation("F", chunk, micro_batch) if chunk == chunks - 1 else Operation("B", chunk + 1, micro_batch)
+        source = (
+            Operation("F", chunk, micro_batch)
+            if chunk == chunks - 1
+            else Operation("B", chunk + 1, micro_batch)
+        )
     if source is None:
         return 0.0
     if source not in done:

@@ -13,6 +13,7 @@ from typing import Any
 
 from argosy.facts.fact import Fact
 from argosy.facts.values import Values
+from argosy.training import kernels
 
 Array = Any
 
@@ -22,17 +23,52 @@ _ASSUMED = "assumption"
 # Parameter → (value, low, high, source). Fractions `*_hidden` say how much of a communication the stack can start
 # early enough to run behind compute, given that there is compute to hide it behind.
 _GENERIC: dict[str, tuple[float, float, float, str]] = {
-    "memory_traffic": (1.0, 0.9, 1.25, _ASSUMED + ": bytes that element-wise kernels move, over one pass per fused operation"),
-    "tp_hidden": (0.5, 0.0, 0.85, _ASSUMED + ": collective matrix products (ring-exchange or user-buffer overlap) hide part"),
-    "cp_hidden": (0.8, 0.3, 1.0, "Liu et al. 2023, Ring Attention (arXiv:2310.01889): all but the first block's exchange"),
-    "ep_hidden": (0.0, 0.0, 0.5, _ASSUMED + ": token dispatch is on the critical path unless batches are interleaved"),
+    "memory_traffic": (
+        1.0,
+        0.9,
+        1.25,
+        _ASSUMED + ": bytes that element-wise kernels move, over one pass per fused operation",
+    ),
+    "tp_hidden": (
+        0.5,
+        0.0,
+        0.85,
+        _ASSUMED + ": collective matrix products (ring-exchange or user-buffer overlap) hide part",
+    ),
+    "cp_hidden": (
+        0.8,
+        0.3,
+        1.0,
+        "Liu et al. 2023, Ring Attention (arXiv:2310.01889): all but the first block's exchange",
+    ),
+    "ep_hidden": (
+        0.0,
+        0.0,
+        0.5,
+        _ASSUMED + ": token dispatch is on the critical path unless batches are interleaved",
+    ),
     "pp_hidden": (0.8, 0.3, 1.0, _ASSUMED + ": sends of one chunk behind the compute of the next"),
     "dp_hidden": (0.9, 0.6, 1.0, _ASSUMED + ": all buckets but the last start before the backward pass ends"),
     "fsdp_hidden": (0.77, 0.5, 0.95, _TRAINING_DATA),
-    "overlap_drag": (0.1, 0.0, 0.2, _ASSUMED + ": compute lost per second of hidden communication (SMs and memory that it occupies)"),
-    "host_layer_s": (1.0e-3, 0.5e-3, 1.6e-3, _TRAINING_DATA + ": 3-4 ms per layer with full recompute, that is two forwards and one backward"),
+    "overlap_drag": (
+        0.1,
+        0.0,
+        0.2,
+        _ASSUMED + ": compute lost per second of hidden communication (SMs and memory that it occupies)",
+    ),
+    "host_layer_s": (
+        1.0e-3,
+        0.5e-3,
+        1.6e-3,
+        _TRAINING_DATA + ": 3-4 ms per layer with full recompute, that is two forwards and one backward",
+    ),
     "host_norm": (4.0, 3.0, 5.0, _TRAINING_DATA + ": exponent of the soft maximum of device and host time"),
-    "step_overhead_s": (0.02, 0.0, 0.06, _ASSUMED + ": data loading, logging, learning-rate step, loss averaging"),
+    "step_overhead_s": (
+        0.02,
+        0.0,
+        0.06,
+        _ASSUMED + ": data loading, logging, learning-rate step, loss averaging",
+    ),
     "jitter": (0.004, 0.001, 0.01, _ASSUMED + ": coefficient of variation of a node's step compute"),
 }
 
@@ -41,21 +77,24 @@ _GENERIC: dict[str, tuple[float, float, float, str]] = {
 class Stack:
     """One framework era. Numbers are floats or arrays of draws (n,); see `stack_facts` for their sources.
 
-    `attention`: kernel generation, one of ATTENTION. `fused`: element-wise neighbours in one kernel. `dispatcher`:
+    `attention`: kernel generation, one of `kernels.ATTENTION_KERNELS`. `fused`: element-wise neighbours in one kernel. `dispatcher`:
     `all-to-all`, or `node-limited` where a token crosses the fabric once per node and is copied inside it.
     """
 
     name: str
-    attention: str = "flash-3"
+    attention: str = "flash3"
     fused: bool = True
     dispatcher: str = "all-to-all"
+    node_limit: float = float("inf")  # nodes that one token may visit, with the node-limited dispatcher
     memory_traffic: Array = 1.0  # factor on the bytes of element-wise operations
     tp_hidden: Array = 0.5  # fraction of the tensor-parallel collectives that can hide
     cp_hidden: Array = 0.8
     ep_hidden: Array = 0.0
     pp_hidden: Array = 0.8
     dp_hidden: Array = 0.9  # fraction of the once-per-step gradient and parameter exchange that can hide
-    fsdp_hidden: Array = 0.77  # fraction of the per-layer gathers and scatters of ZeRO-2 and ZeRO-3 that can hide
+    fsdp_hidden: Array = (
+        0.77  # fraction of the per-layer gathers and scatters of ZeRO-2 and ZeRO-3 that can hide
+    )
     overlap_drag: Array = 0.1  # s of compute lost per s of hidden communication
     host_layer_s: Array = 1.0e-3  # s of host time to queue one layer's forward pass
     host_norm: Array = 4.0  # exponent p of (device^p + host^p)^(1/p)
@@ -81,27 +120,52 @@ class Stack:
         return replace(cls.from_values(Values({}), name), **changes)
 
 
-# FlashAttention-1 and unfused attention predate sequence lengths above 4k; Triton's FlashAttention-2 is llm-foundry's.
-ATTENTION = ("unfused", "flash-1", "flash-2-triton", "flash-2", "flash-3")
-
-_MEGATRON_2021 = "Narayanan et al. 2021 (arXiv:2104.04473), section 4: collectives and point-to-point sends are blocking"
+_MEGATRON_2021 = (
+    "Narayanan et al. 2021 (arXiv:2104.04473), section 4: collectives and point-to-point sends are blocking"
+)
 _NEVER = {"tp_hidden": (0.0, 0.0, 0.1, _MEGATRON_2021), "pp_hidden": (0.0, 0.0, 0.3, _MEGATRON_2021)}
 _NO_DP_OVERLAP = {"dp_hidden": (0.0, 0.0, 0.3, _MEGATRON_2021)}
-_FSDP1 = {"fsdp_hidden": (0.25, 0.1, 0.45, _TRAINING_DATA), "tp_hidden": (0.0, 0.0, 0.1, "FSDP without tensor parallelism")}
+_FSDP1 = {
+    "fsdp_hidden": (0.25, 0.1, 0.45, _TRAINING_DATA),
+    "tp_hidden": (0.0, 0.0, 0.1, "FSDP without tensor parallelism"),
+}
 
 # Preset → (traits, numbers that differ from the generic stack).
 _PRESETS: dict[str, tuple[dict[str, Any], dict[str, tuple[float, float, float, str]]]] = {
-    "generic": ({"attention": "flash-2"}, {}),
+    "generic": ({"attention": "flash2"}, {}),
     "megatron-2021": ({"attention": "unfused", "fused": True}, {**_NEVER, **_NO_DP_OVERLAP}),
     "megatron-deepspeed": ({"attention": "unfused", "fused": True}, {**_NEVER, **_NO_DP_OVERLAP}),
-    "megatron-core": ({"attention": "flash-3"}, {}),
-    "fsdp1": ({"attention": "flash-2"}, _FSDP1),
-    "llm-foundry": ({"attention": "flash-2-triton"}, _FSDP1),
-    "fsdp2": ({"attention": "flash-2", "fused": False}, {}),
-    "llama3": ({"attention": "flash-3"}, {"cp_hidden": (0.0, 0.0, 0.2, "Llama 3 (arXiv:2407.21783), section 3.3.2: keys and values are gathered before attention")}),
+    "megatron-core": ({"attention": "flash3"}, {}),
+    "fsdp1": ({"attention": "flash2"}, _FSDP1),
+    "llm-foundry": ({"attention": "triton"}, _FSDP1),
+    "fsdp2": ({"attention": "flash2", "fused": False}, {}),
+    "llama3": (
+        {"attention": "flash3"},
+        {
+            "cp_hidden": (
+                0.0,
+                0.0,
+                0.2,
+                "Llama 3 (arXiv:2407.21783), section 3.3.2: keys and values are gathered before attention",
+            )
+        },
+    ),
     "deepseek": (
-        {"attention": "flash-3", "dispatcher": "node-limited"},
-        {"ep_hidden": (0.95, 0.8, 1.0, "DeepSeek-V3 (arXiv:2412.19437), section 3.2.1: all-to-all and pipeline sends fully hidden by DualPipe")},
+        {"attention": "flash3", "dispatcher": "node-limited", "node_limit": 4.0},
+        {
+            "ep_hidden": (
+                0.95,
+                0.8,
+                1.0,
+                "DeepSeek-V3 (arXiv:2412.19437), section 3.2.1: DualPipe hides all-to-all and pipeline sends",
+            ),
+            "overlap_drag": (
+                20 / 132,
+                0.1,
+                0.2,
+                "DeepSeek-V3, section 3.2.2: 20 of the 132 multiprocessors only communicate",
+            ),
+        },
     ),
 }
 PRESETS = tuple(_PRESETS)
@@ -118,5 +182,5 @@ def stack_facts() -> dict[str, Fact]:
     return facts
 
 
-_NUMBERS = {f.name for f in fields(Stack)} - {"name", "attention", "fused", "dispatcher"}
+_NUMBERS = {f.name for f in fields(Stack)} - {"name", "attention", "fused", "dispatcher", "node_limit"}
 assert set(_GENERIC) == _NUMBERS, "every number of a stack has a fact"

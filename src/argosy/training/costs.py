@@ -1,0 +1,136 @@
+"""What one layer costs on one rank for one micro-batch: seconds of compute, forward and backward, split by cause."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from typing import Any
+
+import numpy as np
+
+from argosy.training import kernels
+from argosy.training.device import Device
+from argosy.training.layout import FULL, SELECTIVE
+from argosy.training.stack import Stack
+from argosy.workload.operations import Attention, Gemm, LayerWork
+
+Array = Any
+
+
+@dataclass(frozen=True)
+class Parts:
+    """Seconds of one pass, (U,) or (n,). `*_ideal` are the same FLOPs at the nameplate dense peak of their format."""
+
+    gemm: Array = 0.0
+    gemm_ideal: Array = 0.0
+    gemm_flops: Array = 0.0  # FLOP, not seconds
+    attention: Array = 0.0
+    attention_ideal: Array = 0.0
+    memory: Array = 0.0
+    launch: Array = 0.0  # device-side start-up of kernels, in the memory-bound operations
+
+    @property
+    def seconds(self) -> Array:
+        """All compute of the pass."""
+        return self.gemm + self.attention + self.memory + self.launch
+
+    def __add__(self, other: Parts) -> Parts:
+        return Parts(*(getattr(self, f.name) + getattr(other, f.name) for f in fields(self)))
+
+    def __mul__(self, factor: Array) -> Parts:
+        return Parts(*(getattr(self, f.name) * factor for f in fields(self)))
+
+
+@dataclass(frozen=True)
+class Compute:
+    """One layer's compute: first forward, backward proper, what is computed again, and the backward's weight part."""
+
+    forward: Parts
+    backward: Parts
+    recompute: Parts
+    weight_gradient: Array
+
+
+def compute_costs(device: Device, stack: Stack, precision: str, work: LayerWork, recompute: Array) -> Compute:
+    """Seconds of one layer (or embedding, or head) for one micro-batch on one rank.
+
+    `precision`: format of the quantised products; `recompute`: codes of the layouts (U,). Full recomputation runs the
+    forward again in the backward pass; selective runs attention's core again (Korthikanti et al. 2022,
+    arXiv:2205.05198, section 5).
+    """
+    gemms = [_gemm(device, precision, gemm) for gemm in work.gemms]
+    attentions = [_attention(device, stack, attention) for attention in work.attentions]
+    memory = [_memory(device, stack, operation) for operation in work.memory_operations]
+    forward, backward, weight = Parts(), Parts(), 0.0
+    for f, b, w in gemms:
+        forward, backward, weight = forward + f, backward + b, weight + w
+    core = Parts()
+    for f, b in attentions:
+        forward, backward, core = forward + f, backward + b, core + f
+    for f, b in memory:
+        forward, backward = forward + f, backward + b
+    again = forward * (recompute == FULL) + core * (recompute == SELECTIVE)
+    return Compute(forward, backward, again, weight)
+
+
+def _gemm(device: Device, precision: str, gemm: Gemm) -> tuple[Parts, Parts, Array]:
+    """Forward, backward (input and weight gradients), and the weight gradients' share of the backward.
+
+    A quantised product converts its activations before the forward and the gradient of its output before the backward.
+    """
+    dtype = precision if gemm.quantised else "bf16"
+    amount = gemm.count * np.maximum(gemm.experts, 1.0)
+    casts = [
+        Parts(memory=kernels.cast_time(device, gemm.m * width * amount, dtype)) for width in (gemm.k, gemm.n)
+    ]
+    forward = _product(device, gemm, gemm.m, gemm.n, gemm.k, dtype)
+    inputs = _product(device, gemm, gemm.m, gemm.k, gemm.n, dtype)
+    weights = _product(device, gemm, gemm.k, gemm.n, gemm.m, dtype)
+    return forward + casts[0], inputs + weights + casts[1], weights.gemm if gemm.has_weight else 0.0
+
+
+def _product(device: Device, gemm: Gemm, m: Array, n: Array, k: Array, dtype: str) -> Parts:
+    """One product, or the products of all local experts side by side in one kernel."""
+    flops = 2.0 * m * n * k * gemm.count * np.maximum(gemm.experts, 1.0)
+    if np.ndim(gemm.experts) == 0 and gemm.experts == 0:
+        seconds = kernels.gemm_time(device, m, n, k, gemm.count, dtype)
+    else:
+        seconds = kernels.grouped_gemm_time(device, m, n, k, gemm.experts, dtype) * gemm.count
+    return Parts(gemm=seconds, gemm_ideal=flops / nameplate_peak(device, dtype), gemm_flops=flops)
+
+
+def nameplate_peak(device: Device, dtype: str) -> Array:
+    """Dense FLOP/s of the format at the boost clock, without the power limit's discount."""
+    return device.peak(dtype) / device.sustained_clock
+
+
+def _attention(device: Device, stack: Stack, op: Attention) -> tuple[Parts, Parts]:
+    shape = (op.sequences, op.queries, op.context, op.heads)
+    flops = kernels.attention_flops(*shape, op.qk_head_dim, op.v_head_dim, op.causal)
+    ideal = flops / nameplate_peak(device, "bf16")
+    forward, backward = (
+        kernels.attention_time(
+            device,
+            *shape,
+            op.kv_heads,
+            op.qk_head_dim,
+            op.v_head_dim,
+            op.causal,
+            backward=b,
+            kernel_generation=stack.attention,
+        )
+        for b in (False, True)
+    )
+    return Parts(attention=forward, attention_ideal=ideal), Parts(
+        attention=backward, attention_ideal=2.0 * ideal
+    )
+
+
+def _memory(device: Device, stack: Stack, operation: Any) -> tuple[Parts, Parts]:
+    launches = operation.kernels if not (stack.fused and operation.fusible) else 1.0
+    launch = kernels.memory_time(device, 0.0, launches)
+    traffic = stack.memory_traffic
+    passes = (operation.forward_bytes, operation.backward_bytes)
+    forward, backward = (
+        Parts(memory=kernels.memory_time(device, b * traffic, 0.0), launch=launch) for b in passes
+    )
+    return forward, backward
