@@ -71,7 +71,9 @@ def _work(job: Job, name: str, layouts: Layouts) -> LayerWork:
 
 
 def pick(value: Any, index: Array) -> Any:
-    """`value` with every array of shape (U,) inside it indexed: one entry per unique key becomes one per layout."""
+    """`value` with every array of shape (U,) inside it indexed: one entry per unique key becomes one per
+    layout.
+    """
     if isinstance(value, np.ndarray) and value.ndim == 1:
         return value[index]
     if is_dataclass(value) and not isinstance(value, type):

@@ -1,7 +1,8 @@
 """What the ranks of a layout exchange, and how much of it is left exposed.
 
-Sizes follow the fabric's convention: `bytes` is the full tensor of a collective. Ranks are numbered tp fastest, then cp,
-dp, pp; expert groups fold into tp · cp · dp as Megatron-Core lays them (etp fastest, then ep, then the replicas).
+Sizes follow the fabric's convention: `bytes` is the full tensor of a collective. Ranks are numbered tp
+fastest, then cp, dp, pp; expert groups fold into tp · cp · dp as Megatron-Core lays them (etp fastest, then
+ep, then the replicas).
 """
 
 from __future__ import annotations
@@ -21,7 +22,9 @@ ACTIVATION_BYTES = 2.0  # activations travel in BF16, whatever the products' for
 
 
 class Network(Protocol):
-    """What training asks of a fabric (docs/architecture.md): seconds, for arrays of sizes, groups and strides."""
+    """What training asks of a fabric (docs/architecture.md): seconds, for arrays of sizes, groups and
+    strides.
+    """
 
     def collective(self, kind: str, bytes: Array, size: Array, stride: Array) -> Array: ...
 
@@ -39,9 +42,9 @@ class Passes:
 def exposed(seconds: Array, hidden: Array, window: Array, drag: Array = 0.0) -> Array:
     """Seconds of a communication that a step waits for, given what it may hide behind.
 
-    `hidden`: fraction (0–1) that the stack can start early enough; `window`: seconds of compute to hide behind;
-    `drag`: seconds of compute lost per hidden second. seconds − (1 − drag) · min(hidden · seconds, window): never
-    negative, never more than `seconds`, and never decreasing in `seconds`.
+    `hidden`: fraction (0–1) that the stack can start early enough; `window`: seconds of compute to hide
+    behind; `drag`: seconds of compute lost per hidden second. seconds − (1 − drag) · min(hidden · seconds,
+    window): never negative, never more than `seconds`, and never decreasing in `seconds`.
     """
     return seconds - (1 - drag) * np.minimum(hidden * seconds, window)
 
@@ -49,9 +52,9 @@ def exposed(seconds: Array, hidden: Array, window: Array, drag: Array = 0.0) -> 
 def tensor_parallel(work: LayerWork, network: Network, layouts: Layouts) -> Passes:
     """Tensor parallelism's collectives in one block, each over the hidden state of the group's tokens.
 
-    With sequence parallelism an exchange is an all-gather and a reduce-scatter, and the backward gathers the inputs
-    once more for the weight gradients (Korthikanti et al. 2022, arXiv:2205.05198, section 4.2.2); without it, an
-    all-reduce. Full recomputation repeats the forward's.
+    With sequence parallelism an exchange is an all-gather and a reduce-scatter, and the backward gathers the
+    inputs once more for the weight gradients (Korthikanti et al. 2022, arXiv:2205.05198, section 4.2.2);
+    without it, an all-reduce. Full recomputation repeats the forward's.
     """
     x, sharded, parallel = work.extra, layouts.sequence_parallel, layouts.tp > 1
     if not parallel.any():
@@ -70,8 +73,9 @@ def tensor_parallel(work: LayerWork, network: Network, layouts: Layouts) -> Pass
 def context_parallel(work: LayerWork, network: Network, layouts: Layouts) -> Passes:
     """Keys and values that context-parallel ranks exchange in one layer.
 
-    Both the ring and the gather move every other rank's keys and values past each rank: an all-gather's volume. The
-    backward gathers them again and scatters their gradients; recomputed attention gathers once more.
+    Both the ring and the gather move every other rank's keys and values past each rank: an all-gather's
+    volume. The backward gathers them again and scatters their gradients; recomputed attention gathers once
+    more.
     """
     active = layouts.cp > 1
     if not active.any():
@@ -94,9 +98,9 @@ def expert_parallel(
 ) -> Passes:
     """Dispatch of tokens to their experts and the combination of the results, in one mixture layer.
 
-    The busiest rank exchanges `imbalance` times the mean. The backward exchanges as much again, in BF16. Tensor
-    parallelism inside experts gathers and scatters what was dispatched. `dispatch_bytes`: bytes per element of the
-    forward dispatch (1 in FP8).
+    The busiest rank exchanges `imbalance` times the mean. The backward exchanges as much again, in BF16.
+    Tensor parallelism inside experts gathers and scatters what was dispatched. `dispatch_bytes`: bytes per
+    element of the forward dispatch (1 in FP8).
     """
     moe = model.moe
     if moe is None or not ((layouts.ep > 1) | (layouts.etp > 1)).any():
@@ -122,10 +126,10 @@ def all_to_all(
 ) -> Array:
     """Seconds of one exchange among the expert-parallel ranks of a send buffer of `bytes` per rank.
 
-    `all-to-all`: every copy crosses whatever lies between. `node-limited` (DeepSeek-V3, arXiv:2412.19437, section
-    3.2.2): a token crosses the fabric once per node it visits and is copied inside, so that of top_k copies only the
-    expected number of distinct nodes, nodes · (1 − (1 − 1/nodes)^top_k), or the router's limit, crosses; both legs
-    run at once.
+    `all-to-all`: every copy crosses whatever lies between. `node-limited` (DeepSeek-V3, arXiv:2412.19437,
+    section 3.2.2): a token crosses the fabric once per node it visits and is copied inside, so that of top_k
+    copies only the expected number of distinct nodes, nodes · (1 − (1 − 1/nodes)^top_k), or the router's
+    limit, crosses; both legs run at once.
     """
     ep, stride = layouts.ep, layouts.etp
     plain = network.collective("all_to_all", bytes, ep, stride)
@@ -149,7 +153,9 @@ def pipeline_transfer(bytes: Array, network: Network, layouts: Layouts) -> Array
 
 
 def data_parallel(kind: str, bytes: Array, network: Network, layouts: Layouts) -> Array:
-    """A collective over the replicas of dense weights: the dp · cp ranks that hold the same shard, `bytes` in all."""
+    """A collective over the replicas of dense weights: the dp · cp ranks that hold the same shard, `bytes`
+    in all.
+    """
     size = layouts.dp * layouts.cp
     return np.where(size > 1, network.collective(kind, bytes, size, layouts.tp), 0.0)
 

@@ -1,4 +1,6 @@
-"""What one layer costs on one rank for one micro-batch: seconds of compute, forward and backward, split by cause."""
+"""What one layer costs on one rank for one micro-batch: seconds of compute, forward and backward, split by
+cause.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,9 @@ Array = Any
 
 @dataclass(frozen=True)
 class Parts:
-    """Seconds of one pass, (U,) or (n,). `*_ideal` are the same FLOPs at the nameplate dense peak of their format."""
+    """Seconds of one pass, (U,) or (n,). `*_ideal` are the same FLOPs at the nameplate dense peak of their
+    format.
+    """
 
     gemm: Array = 0.0
     gemm_ideal: Array = 0.0
@@ -42,7 +46,9 @@ class Parts:
 
 @dataclass(frozen=True)
 class Compute:
-    """One layer's compute: first forward, backward proper, what is computed again, and the backward's weight part."""
+    """One layer's compute: first forward, backward proper, what is computed again, and the backward's weight
+    part.
+    """
 
     forward: Parts
     backward: Parts
@@ -53,9 +59,9 @@ class Compute:
 def compute_costs(device: Device, stack: Stack, precision: str, work: LayerWork, recompute: Array) -> Compute:
     """Seconds of one layer (or embedding, or head) for one micro-batch on one rank.
 
-    `precision`: format of the quantised products; `recompute`: codes of the layouts (U,). Full recomputation runs the
-    forward again in the backward pass; selective runs attention's core again (Korthikanti et al. 2022,
-    arXiv:2205.05198, section 5).
+    `precision`: format of the quantised products; `recompute`: codes of the layouts (U,). Full recomputation
+    runs the forward again in the backward pass; selective runs attention's core again (Korthikanti et al.
+    2022, arXiv:2205.05198, section 5).
     """
     gemms = [_gemm(device, precision, gemm) for gemm in work.gemms]
     attentions = [_attention(device, stack, attention) for attention in work.attentions]
@@ -75,7 +81,8 @@ def compute_costs(device: Device, stack: Stack, precision: str, work: LayerWork,
 def _gemm(device: Device, precision: str, gemm: Gemm) -> tuple[Parts, Parts, Array]:
     """Forward, backward (input and weight gradients), and the weight gradients' share of the backward.
 
-    A quantised product converts its activations before the forward and the gradient of its output before the backward.
+    A quantised product converts its activations before the forward and the gradient of its output before the
+    backward.
     """
     dtype = precision if gemm.quantised else "bf16"
     amount = gemm.count * np.maximum(gemm.experts, 1.0)

@@ -13,7 +13,8 @@ Array = Any
 
 _FORMATS = ("fp32", "tf32", "bf16", "fp16", "fp8", "fp4", "int8")
 
-# Catalog names begin with what tells their generation; by it a device without kernel measurements finds its relative.
+# Catalog names begin with what tells their generation; by it a device without kernel measurements finds its
+# relative.
 _GENERATIONS = {
     "A100": "ampere", "A800": "ampere", "A40": "ampere",
     "H100": "hopper", "H800": "hopper", "H200": "hopper", "H20": "hopper", "GH200": "hopper",
@@ -24,8 +25,9 @@ _GENERATIONS = {
 
 _STEP_FIT = "fit to published training runs by a closed form with 17 parameters (A100 and H100, 676 rows), November 2026"
 
-# Rate of matrix products held over a whole step under the board's power limit, over that of a kernel benchmark. By
-# generation: the limit and the silicon set it, not the run. What was never measured takes the nearest with a wide band.
+# Rate of matrix products held over a whole step under the board's power limit, over that of a kernel
+# benchmark. By generation: the limit and the silicon set it, not the run. What was never measured takes the
+# nearest with a wide band.
 _SUSTAINED_CLOCK = {
     "ampere": Fact(0.95, "", 0.91, 0.99, "fraction", _STEP_FIT),
     "hopper": Fact(0.855, "", 0.80, 0.91, "fraction", _STEP_FIT),
@@ -36,7 +38,9 @@ _UNMEASURED_CLOCK = Fact(
 
 
 def device_facts() -> dict[str, Fact]:
-    """Facts of the step model about devices, `training.sustained_clock.<generation>`, to be joined with the catalog's."""
+    """Facts of the step model about devices, `training.sustained_clock.<generation>`, to be joined with the
+    catalog's.
+    """
     generations = {*_GENERATIONS.values(), "other"}
     return {
         f"training.sustained_clock.{g}": _SUSTAINED_CLOCK.get(g, _UNMEASURED_CLOCK)
@@ -55,7 +59,8 @@ class Device(kernels.Device):
 
     @classmethod
     def from_values(cls, values: Values, accelerator: str, node_size: int = 8, **changes: Any) -> Device:
-        """The device `accelerator` (a catalog name), from `accelerators.<name>.*`; arrays where `values` holds draws.
+        """The device `accelerator` (a catalog name), from `accelerators.<name>.*`; arrays where `values`
+        holds draws.
 
         `changes` replaces fields by name. KeyError where the catalog lacks its bandwidth or capacity.
         """

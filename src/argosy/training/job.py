@@ -1,4 +1,6 @@
-"""What is trained: the model, the batch, the numeric formats, and which communication may hide behind compute."""
+"""What is trained: the model, the batch, the numeric formats, and which communication may hide behind
+compute.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +11,9 @@ from argosy.spec.model import ModelArchitecture
 
 @dataclass(frozen=True)
 class Overlap:
-    """Switches: which communication the job hides behind compute. How much of it hides is the stack's property."""
+    """Switches: which communication the job hides behind compute. How much of it hides is the stack's
+    property.
+    """
 
     tp: bool = True
     dp: bool = True
@@ -22,11 +26,12 @@ class Overlap:
 class Job:
     """A training job.
 
-    `sequence_length` in tokens; `global_batch_sequences` per step. `precision`: format of the quantised products (bf16,
-    fp16, fp8, fp8_block, mxfp8, nvfp4). `gradient_bytes` and `parameter_bytes`: per element of the data-parallel
-    exchange; `dispatch_bytes`: per element of the forward dispatch to experts; `optimizer_bytes`: memory traffic of one
-    update per parameter (Adam with fp32 master: gradient 4, two moments and master read and written 24, weight 2,
-    and the gradient read once more for its norm 4). `fused_cross_entropy`: the loss does not write its probabilities.
+    `sequence_length` in tokens; `global_batch_sequences` per step. `precision`: format of the quantised
+    products (bf16, fp16, fp8, fp8_block, mxfp8, nvfp4). `gradient_bytes` and `parameter_bytes`: per element
+    of the data-parallel exchange; `dispatch_bytes`: per element of the forward dispatch to experts;
+    `optimizer_bytes`: memory traffic of one update per parameter (Adam with fp32 master: gradient 4, two
+    moments and master read and written 24, weight 2, and the gradient read once more for its norm 4).
+    `fused_cross_entropy`: the loss does not write its probabilities.
     """
 
     model: ModelArchitecture

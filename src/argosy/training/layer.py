@@ -14,8 +14,8 @@ from argosy.training.layout import FULL, Layouts
 from argosy.training.stack import Stack
 
 Array = Any
-# Kernels that a backward pass queues over those of a forward: input and weight gradients for each product, one for the
-# rest; autograd queues them from C++. Between 1 (all element-wise) and 2 (all products).
+# Kernels that a backward pass queues over those of a forward: input and weight gradients for each product,
+# one for the rest; autograd queues them from C++. Between 1 (all element-wise) and 2 (all products).
 BACKWARD_HOST = 1.5
 
 
@@ -23,8 +23,9 @@ BACKWARD_HOST = 1.5
 class LayerSeconds:
     """One layer (or the embedding, or the head), one micro-batch, one rank; each field (U,) or (n,), in s.
 
-    `forward` and `backward` hold everything; `tp`, `cp`, `ep`, `fsdp` are the exposed communication of both passes and
-    `host` what the device waits for the host; the rest of them is `compute`. `weight_gradient` is a part of `backward`.
+    `forward` and `backward` hold everything; `tp`, `cp`, `ep`, `fsdp` are the exposed communication of both
+    passes and `host` what the device waits for the host; the rest of them is `compute`. `weight_gradient` is
+    a part of `backward`.
     """
 
     forward: Array
@@ -52,11 +53,13 @@ def layer_seconds(
     layouts: Layouts,
     queues: float = 1.0,
 ) -> LayerSeconds:
-    """Compose one layer. `gather`, `scatter`: seconds of the sharded weights' and gradients' collectives (ZeRO-2, ZeRO-3).
+    """Compose one layer. `gather`, `scatter`: seconds of the sharded weights' and gradients' collectives
+    (ZeRO-2, ZeRO-3).
 
-    Windows: tensor-parallel collectives hide behind the layer's matrix products and element-wise work, the exchange
-    of keys and values behind attention, tokens' dispatch behind the layer of another micro-batch, and what is sharded
-    behind all of the neighbouring layer. `queues`: layers' worth of kernels that the host queues. Device and host run side by side: (device^p + host^p)^(1/p).
+    Windows: tensor-parallel collectives hide behind the layer's matrix products and element-wise work, the
+    exchange of keys and values behind attention, tokens' dispatch behind the layer of another micro-batch,
+    and what is sharded behind all of the neighbouring layer. `queues`: layers' worth of kernels that the
+    host queues. Device and host run side by side: (device^p + host^p)^(1/p).
     """
     forward, backward = compute.forward, compute.backward + compute.recompute
     pairs = (("tp", tp, stack.tp_hidden), ("cp", cp, stack.cp_hidden), ("ep", ep, stack.ep_hidden))

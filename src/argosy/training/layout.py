@@ -20,9 +20,9 @@ NO_RECOMPUTE, SELECTIVE, FULL = range(len(RECOMPUTE))
 class Layouts:
     """L parallel layouts. Every field is an array of shape (L,); scalars are broadcast when it is made.
 
-    Ranks are laid out fastest first as tp, cp, dp, pp, so that `gpus = tp · pp · cp · dp`. Expert layers re-use the
-    tp · cp · dp ranks of a pipeline stage: `ep · etp` divides them, and `expert_dp` replicas of each expert remain
-    (Megatron-Core's parallel folding).
+    Ranks are laid out fastest first as tp, cp, dp, pp, so that `gpus = tp · pp · cp · dp`. Expert layers re-
+    use the tp · cp · dp ranks of a pipeline stage: `ep · etp` divides them, and `expert_dp` replicas of each
+    expert remain (Megatron-Core's parallel folding).
     """
 
     tp: np.ndarray  # tensor-parallel ranks
@@ -55,8 +55,8 @@ class Layouts:
     def one(cls, **given: Any) -> Layouts:
         """One or more layouts from named fields; what is not given is 1, or off.
 
-        `recompute` and `schedule` also take their names. Sequence parallelism defaults to on where tp > 1, the
-        schedule to `interleaved` where vp > 1 and to `1f1b` elsewhere, ZeRO to stage 1.
+        `recompute` and `schedule` also take their names. Sequence parallelism defaults to on where tp > 1,
+        the schedule to `interleaved` where vp > 1 and to `1f1b` elsewhere, ZeRO to stage 1.
         """
         unknown = set(given) - {f.name for f in fields(cls)}
         if unknown:
@@ -112,8 +112,8 @@ def concatenate(parts: list[Layouts]) -> Layouts:
 
 Rule = Callable[[ModelArchitecture, int, int, Layouts], Any]
 
-# Each rule names why a layout is out; a rule is true where the layout breaks it. Megatron-Core's own checks are the
-# source of all but the last two, which are the schedules' own preconditions.
+# Each rule names why a layout is out; a rule is true where the layout breaks it. Megatron-Core's own checks
+# are the source of all but the last two, which are the schedules' own preconditions.
 RULES: dict[str, Rule] = {
     "attention heads do not divide by tensor parallelism": lambda m, s, b, x: m.heads % x.tp != 0,
     "key/value heads neither divide nor are divided by tensor parallelism": lambda m, s, b, x: (
@@ -161,8 +161,9 @@ def exclusions(
 ) -> tuple[np.ndarray, dict[str, int]]:
     """Which layouts can run this model at all, and how many are out for which reason.
 
-    `sequence_length` in tokens, `global_batch` in sequences. Returns the mask of valid layouts (L,) and the count per
-    broken rule; a layout that breaks several is counted at the first, so that counts add up to what is missing.
+    `sequence_length` in tokens, `global_batch` in sequences. Returns the mask of valid layouts (L,) and the
+    count per broken rule; a layout that breaks several is counted at the first, so that counts add up to
+    what is missing.
     """
     valid = np.ones(len(layouts), bool)
     reasons: dict[str, int] = {}

@@ -1,8 +1,8 @@
 """Pipeline parallelism: which layers a stage holds, and how long a schedule takes over uneven stages.
 
-The formulas are those of Narayanan et al. 2021 (arXiv:2104.04473, section 2.2) for GPipe, 1F1B and interleaved 1F1B,
-of Qi et al. 2023 (arXiv:2401.10241) for zero-bubble H1, and of the DeepSeek-V3 report (arXiv:2412.19437, table 2) for
-DualPipe, each written for stages that differ.
+The formulas are those of Narayanan et al. 2021 (arXiv:2104.04473, section 2.2) for GPipe, 1F1B and
+interleaved 1F1B, of Qi et al. 2023 (arXiv:2401.10241) for zero-bubble H1, and of the DeepSeek-V3 report
+(arXiv:2412.19437, table 2) for DualPipe, each written for stages that differ.
 """
 
 from __future__ import annotations
@@ -22,8 +22,9 @@ Array = Any
 def chunk_sizes(layers: int, chunks: int) -> np.ndarray:
     """Layers per model chunk (chunks,): even, and what does not divide goes to the middle.
 
-    The end chunks, which also hold the embedding or the output head, are the last to get one more layer (Llama 3 405B:
-    126 layers on 16 stages leave one fewer on the first and on the last, arXiv:2407.21783 section 3.3.2).
+    The end chunks, which also hold the embedding or the output head, are the last to get one more layer
+    (Llama 3 405B: 126 layers on 16 stages leave one fewer on the first and on the last, arXiv:2407.21783
+    section 3.3.2).
     """
     base, extra = divmod(layers, chunks)
     sizes = np.full(chunks, base)
@@ -88,9 +89,9 @@ def schedule_seconds(
 ) -> Array:
     """Seconds that the pipeline takes for one step, from the busy seconds of one micro-batch.
 
-    `total`: forward plus backward of one micro-batch, summed over all stages; `slowest`: the same on the slowest
-    stage; `backward`: its backward; `weight_gradient`: the part of that backward which no other stage waits for.
-    All in s, shapes (L,) or (n,). Result in s, same shape.
+    `total`: forward plus backward of one micro-batch, summed over all stages; `slowest`: the same on the
+    slowest stage; `backward`: its backward; `weight_gradient`: the part of that backward which no other
+    stage waits for. All in s, shapes (L,) or (n,). Result in s, same shape.
 
     With m micro-batches, p stages, v chunks per rank, t the slowest stage, T the total, b and w as above:
     - GPipe and 1F1B: m t + (T − t); for even stages (m + p − 1) t.

@@ -1,8 +1,8 @@
 """An event simulation of pipeline schedules over stages that may differ, with the timeline it gives.
 
-Each rank runs its operations in the order that the schedule fixes; an operation starts when its rank is free and its
-input has arrived. That is all: bubbles, ramps and stragglers follow. Where stages are even, the result equals the
-closed form of `pipeline.schedule_seconds` (tested).
+Each rank runs its operations in the order that the schedule fixes; an operation starts when its rank is free
+and its input has arrived. That is all: bubbles, ramps and stragglers follow. Where stages are even, the
+result equals the closed form of `pipeline.schedule_seconds` (tested).
 """
 
 from __future__ import annotations
@@ -43,10 +43,10 @@ class Simulation:
 def order(schedule: str, rank: int, pp: int, micro_batches: int, vp: int = 1) -> list[Operation]:
     """The operations of one pipeline rank in the order in which it runs them.
 
-    GPipe (Huang et al. 2019): all forwards, then all backwards. 1F1B (Narayanan et al. 2019): p − 1 − rank forwards,
-    then one forward and one backward in turn. Interleaved (Narayanan et al. 2021): the same over v chunks, micro-batches
-    in groups of p. Zero-bubble H1 (Qi et al. 2023): 1F1B of inputs' gradients; weight gradients are not listed, the
-    simulation fills idle time with them.
+    GPipe (Huang et al. 2019): all forwards, then all backwards. 1F1B (Narayanan et al. 2019): p − 1 − rank
+    forwards, then one forward and one backward in turn. Interleaved (Narayanan et al. 2021): the same over v
+    chunks, micro-batches in groups of p. Zero-bubble H1 (Qi et al. 2023): 1F1B of inputs' gradients; weight
+    gradients are not listed, the simulation fills idle time with them.
     """
     work = micro_batches * vp
     forwards = [_forward(k, rank, pp, vp) for k in range(work)]
@@ -84,10 +84,11 @@ def simulate(
 ) -> Simulation:
     """One step of a pipeline, operation by operation.
 
-    `forward`, `backward`: seconds per chunk (p·v,) from first to last, or per chunk and micro-batch (p·v, m) for
-    stragglers and jitter; backward includes the weight gradients. `transfer`: seconds for an activation to reach the
-    next rank, with no cost to the sender. `weight_gradient`: the part of `backward` that zero-bubble may postpone
-    (default: half). Raises ValueError for a schedule without an order here, or sizes that do not divide.
+    `forward`, `backward`: seconds per chunk (p·v,) from first to last, or per chunk and micro-batch (p·v, m)
+    for stragglers and jitter; backward includes the weight gradients. `transfer`: seconds for an activation
+    to reach the next rank, with no cost to the sender. `weight_gradient`: the part of `backward` that zero-
+    bubble may postpone (default: half). Raises ValueError for a schedule without an order here, or sizes
+    that do not divide.
     """
     if schedule not in SIMULATED:
         raise ValueError(f"no simulated order for schedule {schedule!r}; there is {', '.join(SIMULATED)}")

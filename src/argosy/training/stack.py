@@ -1,8 +1,8 @@
 """The software stack: what a framework's era decides about a step, as a few named physical parameters.
 
-A step's time depends on the kernels and on the overlap that the framework had when the run was made. That is an input
-with presets, not a fit per source. Every number is a `Fact` under `stacks.<preset>.<parameter>`, with a band, so that
-it is sampled and overridden like any other.
+A step's time depends on the kernels and on the overlap that the framework had when the run was made. That is
+an input with presets, not a fit per source. Every number is a `Fact` under `stacks.<preset>.<parameter>`,
+with a band, so that it is sampled and overridden like any other.
 """
 
 from __future__ import annotations
@@ -13,15 +13,14 @@ from typing import Any
 
 from argosy.facts.fact import Fact
 from argosy.facts.values import Values
-from argosy.training import kernels
 
 Array = Any
 
 _TRAINING_DATA = "fit to published training runs by a closed form with 17 parameters (A100 and H100, 676 rows), November 2026"
 _ASSUMED = "assumption"
 
-# Parameter → (value, low, high, source). Fractions `*_hidden` say how much of a communication the stack can start
-# early enough to run behind compute, given that there is compute to hide it behind.
+# Parameter → (value, low, high, source). Fractions `*_hidden` say how much of a communication the stack can
+# start early enough to run behind compute, given that there is compute to hide it behind.
 _GENERIC: dict[str, tuple[float, float, float, str]] = {
     "memory_traffic": (
         1.0,
@@ -77,8 +76,9 @@ _GENERIC: dict[str, tuple[float, float, float, str]] = {
 class Stack:
     """One framework era. Numbers are floats or arrays of draws (n,); see `stack_facts` for their sources.
 
-    `attention`: kernel generation, one of `kernels.ATTENTION_KERNELS`. `fused`: element-wise neighbours in one kernel. `dispatcher`:
-    `all-to-all`, or `node-limited` where a token crosses the fabric once per node and is copied inside it.
+    `attention`: kernel generation, one of `kernels.ATTENTION_KERNELS`. `fused`: element-wise neighbours in
+    one kernel. `dispatcher`: `all-to-all`, or `node-limited` where a token crosses the fabric once per node
+    and is copied inside it.
     """
 
     name: str
@@ -103,7 +103,9 @@ class Stack:
 
     @classmethod
     def from_values(cls, values: Values, name: str = "generic") -> Stack:
-        """The preset `name`, its numbers read from `values` (scalars or draws) where they hold the stack facts."""
+        """The preset `name`, its numbers read from `values` (scalars or draws) where they hold the stack
+        facts.
+        """
         if name not in _PRESETS:
             raise KeyError(f"no stack {name!r}; presets are {', '.join(PRESETS)}")
         traits, _ = _PRESETS[name]
@@ -173,7 +175,9 @@ PRESETS = tuple(_PRESETS)
 
 @lru_cache(maxsize=1)
 def stack_facts() -> dict[str, Fact]:
-    """Every parameter of every preset as a fact under `stacks.<preset>.<parameter>`, to be joined with the catalog's."""
+    """Every parameter of every preset as a fact under `stacks.<preset>.<parameter>`, to be joined with the
+    catalog's.
+    """
     facts = {}
     for name, (_, changes) in _PRESETS.items():
         for parameter, (value, low, high, source) in {**_GENERIC, **changes}.items():

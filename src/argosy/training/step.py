@@ -1,8 +1,9 @@
 """The step-time model: one evaluation function over arrays of layouts.
 
-A step is m micro-batches through a pipeline of uneven stages, then what data parallelism leaves exposed, the optimizer,
-and the wait for the slowest node. Costs of a layer are computed once per distinct (tp, cp, ep, etp, micro-batch, …) and
-picked for every layout that shares them; the composition over stages and replicas is a few operations per layout.
+A step is m micro-batches through a pipeline of uneven stages, then what data parallelism leaves exposed, the
+optimizer, and the wait for the slowest node. Costs of a layer are computed once per distinct (tp, cp, ep,
+etp, micro-batch, …) and picked for every layout that shares them; the composition over stages and replicas
+is a few operations per layout.
 """
 
 from __future__ import annotations
@@ -46,11 +47,12 @@ BREAKDOWN = (
 class Steps:
     """The answer for every layout, or every draw of one layout: arrays of shape (L,) or (n,).
 
-    `step_s`: seconds per step. `breakdown`: seconds under the keys BREAKDOWN, mean over the accelerators, summing to
-    `step_s`. `compute_parts`: breakdown["compute"] in turn as the ledger needs it: useful_at_peak (6 N FLOPs at the
-    nameplate peak of the format they run in), products_beyond_6n, attention_beyond_6n, recompute_at_peak, and what
-    kernels lose: gemm_inefficiency, attention_inefficiency, memory_bound, launch. `mfu`: parameters_only, attention_causal,
-    attention_full, peak_flops, peak_dtype, parameters; `hfu` counts recomputation.
+    `step_s`: seconds per step. `breakdown`: seconds under the keys BREAKDOWN, mean over the accelerators,
+    summing to `step_s`. `compute_parts`: breakdown["compute"] in turn as the ledger needs it: useful_at_peak
+    (6 N FLOPs at the nameplate peak of the format they run in), products_beyond_6n, attention_beyond_6n,
+    recompute_at_peak, and what kernels lose: gemm_inefficiency, attention_inefficiency, memory_bound,
+    launch. `mfu`: parameters_only, attention_causal, attention_full, peak_flops, peak_dtype, parameters;
+    `hfu` counts recomputation.
     """
 
     layouts: Layouts
@@ -79,9 +81,10 @@ class Steps:
 def evaluate(job: Job, device: Device, network: Network, stack: Stack, layouts: Layouts) -> Steps:
     """Step time of every layout, and where it goes.
 
-    `device` and `stack` hold floats, or arrays of draws (n,) when there is one layout; `network` answers for the fabric
-    (docs/architecture.md). `layouts` must be valid (`layout.exclusions`); memory is not looked at here. Times are in s.
-    ValueError for draws on more than one layout, or a numeric format that the device has not.
+    `device` and `stack` hold floats, or arrays of draws (n,) when there is one layout; `network` answers for
+    the fabric (docs/architecture.md). `layouts` must be valid (`layout.exclusions`); memory is not looked at
+    here. Times are in s. ValueError for draws on more than one layout, or a numeric format that the device
+    has not.
     """
     keys, index = _distinct(layouts)
     parts = blocks(job, keys)
@@ -149,7 +152,9 @@ def _block_seconds(
 
 
 def _sharded(kind: str, element_bytes: float, network: Network, layouts: Layouts, block: Block) -> Array:
-    """A collective over the replicas of one block's weights or gradients, dense and expert parts one after the other."""
+    """A collective over the replicas of one block's weights or gradients, dense and expert parts one after
+    the other.
+    """
     dense = communication.data_parallel(kind, block.dense_parameters * element_bytes, network, layouts)
     if not block.has_experts:
         return dense
@@ -180,7 +185,9 @@ def _stages(
     weights: dict[str, _Parameters],
     classes: StageClasses,
 ) -> list[_Stage]:
-    """The classes of pipeline ranks, each with the sum of its layers and, at the ends, the embedding and the head."""
+    """The classes of pipeline ranks, each with the sum of its layers and, at the ends, the embedding and the
+    head.
+    """
 
     def stage(c: int) -> _Stage:
         amounts = {kind: classes.layers[:, c, k] for k, kind in enumerate(sorted(set(kinds)))}
@@ -256,8 +263,8 @@ def _compute_parts(
 ) -> dict[str, np.ndarray]:
     """breakdown["compute"] split for the ledger: what is useful at peak, then each kernel loss.
 
-    `useful`: 6 N FLOP per accelerator and step. Products beyond them are prediction modules, the experts' imbalance,
-    and what tensor-parallel ranks repeat.
+    `useful`: 6 N FLOP per accelerator and step. Products beyond them are prediction modules, the experts'
+    imbalance, and what tensor-parallel ranks repeat.
     """
     both = first + again
     at_peak = useful * first.gemm_ideal / first.gemm_flops
@@ -275,7 +282,9 @@ def _compute_parts(
 
 
 def _pipeline_seconds(layouts: Layouts, stages: list[_Stage]) -> Array:
-    """All micro-batches through all stages, without transfers. The slowest stage governs; DualPipe pairs opposite stages."""
+    """All micro-batches through all stages, without transfers. The slowest stage governs; DualPipe pairs
+    opposite stages.
+    """
     total = sum(stage.ranks * stage.seconds for stage in stages)
     seconds, backward, weight = (getattr(stages[0], f) for f in ("seconds", "backward", "weight_gradient"))
     paired = seconds
@@ -295,10 +304,11 @@ def _pipeline_seconds(layouts: Layouts, stages: list[_Stage]) -> Array:
 def _transfers(
     job: Job, network: Network, stack: Stack, layouts: Layouts, boundary: Array, stages: list[_Stage]
 ) -> Array:
-    """Sends between stages: 2 v per micro-batch and rank, hidden only where the schedule has other work, plus the ramps.
+    """Sends between stages: 2 v per micro-batch and rank, hidden only where the schedule has other work,
+    plus the ramps.
 
-    1F1B and GPipe wait for each send (Narayanan et al. 2021); the first activation reaches the last stage, and its
-    gradient the first, over 2 (p − 1) hops that nothing hides.
+    1F1B and GPipe wait for each send (Narayanan et al. 2021); the first activation reaches the last stage,
+    and its gradient the first, over 2 (p − 1) hops that nothing hides.
     """
     hop = communication.pipeline_transfer(boundary, network, layouts)
     waits = (
@@ -315,10 +325,11 @@ def _gradient_exchange(
 ) -> Array:
     """What the once-per-step exchange of gradients and updated weights leaves exposed (s).
 
-    ZeRO-0 all-reduces gradients; ZeRO-1 scatters them and gathers the updated weights; ZeRO-2 gathers only, ZeRO-3
-    neither (both pay per micro-batch). Gradients may hide behind the last micro-batch's backward, weights behind the
-    first one's forward; with v chunks, all chunks but the one at the end also behind the p micro-batches that pass
-    meanwhile. A stage other than the first ends its backward earlier, by at least one stage's backward: slack.
+    ZeRO-0 all-reduces gradients; ZeRO-1 scatters them and gathers the updated weights; ZeRO-2 gathers only,
+    ZeRO-3 neither (both pay per micro-batch). Gradients may hide behind the last micro-batch's backward,
+    weights behind the first one's forward; with v chunks, all chunks but the one at the end also behind the
+    p micro-batches that pass meanwhile. A stage other than the first ends its backward earlier, by at least
+    one stage's backward: slack.
     """
     hidden = stack.dp_hidden if job.overlap.dp else 0.0
     stretch = (1 + layouts.pp * (layouts.vp - 1)) / layouts.vp
@@ -364,7 +375,9 @@ def _optimizer(job: Job, device: Device, layouts: Layouts, stages: list[_Stage])
 
 
 def expected_maximum(count: Array) -> Array:
-    """Mean of the largest of `count` standard normals: Φ⁻¹((n − 0.375) / (n + 0.25)) (Blom 1958), within 1 % for n ≥ 2."""
+    """Mean of the largest of `count` standard normals: Φ⁻¹((n − 0.375) / (n + 0.25)) (Blom 1958), within 1 %
+    for n ≥ 2.
+    """
     distinct, index = np.unique(np.asarray(count, float), return_inverse=True)
     return np.array([_blom(n) for n in distinct])[index].reshape(np.shape(count))
 

@@ -19,8 +19,9 @@ Array = Any
 def attention_flops_per_token(job: Job, causal: bool) -> float:
     """Forward and backward FLOPs of scores and values per token, over all layers.
 
-    3 · 2 · context · heads · (d_qk + d_v), with context the sequence (a window limits it); halved where the causal mask
-    is counted as what it saves. For head dimension d and hidden = heads · d: 12 · layers · hidden · sequence, or 6.
+    3 · 2 · context · heads · (d_qk + d_v), with context the sequence (a window limits it); halved where the
+    causal mask is counted as what it saves. For head dimension d and hidden = heads · d: 12 · layers ·
+    hidden · sequence, or 6.
     """
     model = job.model
     mla = model.mla
@@ -37,11 +38,11 @@ def utilisation(
 ) -> tuple[dict[str, Any], Array]:
     """MFU in three conventions, and HFU.
 
-    parameters_only = 6 N · tokens/s ÷ peak, with N the parameters that multiply (without the input embedding, the
-    active ones of a mixture); attention_causal and attention_full add attention's products. `peak` is the nameplate
-    dense BF16 rate: a step in FP8 still runs attention, router and head in BF16, so its formats are mixed, and only
-    against one peak do runs compare. HFU adds what is recomputed to attention_causal: all of the forward, or attention.
-    `tokens_per_gpu_s` and `recompute` are (L,) or (n,).
+    parameters_only = 6 N · tokens/s ÷ peak, with N the parameters that multiply (without the input
+    embedding, the active ones of a mixture); attention_causal and attention_full add attention's products.
+    `peak` is the nameplate dense BF16 rate: a step in FP8 still runs attention, router and head in BF16, so
+    its formats are mixed, and only against one peak do runs compare. HFU adds what is recomputed to
+    attention_causal: all of the forward, or attention. `tokens_per_gpu_s` and `recompute` are (L,) or (n,).
     """
     parameters = count(job.model).without_input_embedding
     peak = device.peak("bf16") / device.sustained_clock
