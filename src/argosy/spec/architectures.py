@@ -6,18 +6,14 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from argosy.spec.model import ModelArchitecture
+from argosy.spec.model import ModelArchitecture, ModelError
 from argosy.spec.problems import ScenarioError, suggest
 
 SHIPPED = Path(__file__).parent / "models"
 
 
-class ModelError(ValueError):
-    """A model cannot be read; the message says why and what to write instead."""
-
-
 def resolve(name: str, directory: Path | None = None) -> ModelArchitecture:
-    """The architecture that `name` means: a file (config.json, YAML) relative to `directory`, or a shipped one.
+    """The architecture that `name` means: a file (config.json, YAML) relative to `directory`, or shipped.
 
     A name with slashes and without such a file (`hf/llama-3.1-405b/config.json`) is looked up by its parts,
     so that a scenario works where the file is not at hand. Raises ModelError.

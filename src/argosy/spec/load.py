@@ -10,7 +10,7 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
 from argosy.spec import architectures, checks
-from argosy.spec.model import ModelArchitecture
+from argosy.spec.model import ModelArchitecture, ModelError
 from argosy.spec.problems import Problem, ScenarioError, suggest
 from argosy.spec.scenario import Scenario
 from argosy.spec.yaml_tree import Node, Path_, read_file, read_text
@@ -162,7 +162,7 @@ def _model(node: Node, path: Path_, directory: Path, problems: list[Problem]) ->
                 **architectures.resolve(base.value, base_directory).model_dump(exclude_unset=True),
                 **fields,
             }
-    except architectures.ModelError as error:
+    except ModelError as error:
         problems.append(Problem(node.file, node.line, node.column, ".".join(map(str, path)), str(error)))
         return _STAND_IN
     return node.data

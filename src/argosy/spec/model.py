@@ -7,6 +7,10 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 
+class ModelError(ValueError):
+    """A model cannot be read; the message says why and what to write instead."""
+
+
 class MultiHeadLatentAttention(BaseModel):
     """Low-rank attention of DeepSeek V2 and later: queries and keys/values pass through narrow latents."""
 
