@@ -1,1 +1,30 @@
-"""(room being built)"""
+"""Power, heat, money, carbon and water of a fleet, each with its boundary."""
+
+from argosy.facility.cooling import CLASSES, Overhead, Racks, needed_class, overhead, pack
+from argosy.facility.cost import Capital, capital, owned, rented
+from argosy.facility.facility import BOUNDARY, ItLoad, embodied_carbon, facility
+from argosy.facility.node import NodePower, node_power
+from argosy.facility.phases import PowerPhases
+from argosy.facility.site import SiteNumbers, site_numbers
+
+__all__ = [
+    "BOUNDARY",
+    "CLASSES",
+    "Capital",
+    "ItLoad",
+    "NodePower",
+    "Overhead",
+    "PowerPhases",
+    "Racks",
+    "SiteNumbers",
+    "capital",
+    "embodied_carbon",
+    "facility",
+    "needed_class",
+    "node_power",
+    "overhead",
+    "owned",
+    "pack",
+    "rented",
+    "site_numbers",
+]

@@ -1,0 +1,155 @@
+"""The facility's answer: megawatts with their boundary, PUE, energy, racks, water, carbon."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from argosy import units
+from argosy.facility.cooling import overhead, pack
+from argosy.facility.node import NodePower
+from argosy.facility.phases import PowerPhases
+from argosy.facility.site import SiteNumbers
+from argosy.facts import Values
+from argosy.laws import carbon as carbon_law
+from argosy.laws import cooling as cooling_law
+from argosy.laws import power as power_law
+from argosy.spec import Facility
+
+Array = Any  # float or numpy array (n,): one entry per draw
+
+BOUNDARY = (
+    "IT: nodes at their power inlets (hosts and fans included), spares, switches and optics, storage and "
+    "management; facility: IT × PUE at the utility meter; mean: measured power of the job; peak: every node at its cap"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class ItLoad:
+    """What draws power: `nodes` at work and `spare_nodes` idle, each as `node`; network in watts.
+
+    `network_w`: switches and optics of all fabrics. `storage_w` None: a share of the nodes' power for storage
+    and management together.
+    """
+
+    node: NodePower
+    nodes: Array
+    spare_nodes: Array = 0.0
+    network_w: Array = 0.0
+    storage_w: Array | None = None
+
+    def others_w(self, values: Values, nodes_w: Array) -> Array:
+        """Watts of network, storage and management, which hardly move with the load."""
+        if self.storage_w is not None:
+            return self.network_w + self.storage_w
+        return self.network_w + nodes_w * values["facility.it.storage_and_management"]
+
+    def mean_w(self, values: Values, phases: PowerPhases, busy_share: Array) -> Array:
+        """Mean IT watts over a run that steps `busy_share` of its time and waits, at idle activity,
+        otherwise."""
+        busy = self.node.at(phases.utilization(values))
+        waiting = self.node.at(values["facility.activity.idle"])
+        nodes_w = self.nodes * (busy_share * busy + (1.0 - busy_share) * waiting)
+        nodes_w = nodes_w + self.spare_nodes * self.node.idle_w
+        return nodes_w + self.others_w(values, self.nodes * self.node.measured_w)
+
+    def peak_w(self, values: Values) -> Array:
+        """IT watts with every node, spares too, at its cap: what breakers and transformers are sized on."""
+        nodes_w = (self.nodes + self.spare_nodes) * self.node.capped_w
+        return nodes_w + self.others_w(values, nodes_w)
+
+
+def facility(
+    values: Values,
+    settings: Facility,
+    site: SiteNumbers,
+    load: ItLoad,
+    phases: PowerPhases,
+    duration_s: Array,
+    busy_share: Array = 1.0,
+) -> dict[str, Any]:
+    """The contract's `facility` object for a run of `duration_s` wall-clock seconds; numbers broadcast over
+    draws.
+
+    `busy_share`: fraction of wall-clock time in which steps run (work, rework and checkpoints). Keys beyond
+    the contract: `problems` (what does not fit, in words), `envelope_margin` (1 − peak/envelope, None without
+    one), `overhead` (parts of the PUE), `embodied_carbon_kg` (a band), `node_w` (four levels).
+    A PUE given in the settings wins over the computed one.
+    """
+    mean, peak = load.mean_w(values, phases, busy_share), load.peak_w(values)
+    plant = overhead(values, settings.cooling, site)
+    pue = plant.pue if settings.pue is None else settings.pue
+    racks = pack(values, settings.cooling, load.nodes + load.spare_nodes, load.node.capped_w)
+    it_kwh = power_law.energy_kwh(mean, duration_s)
+    per_kwh = site.kg_per_j * units.convert(1.0, "kWh", "J")
+    margin = None if settings.envelope is None else 1.0 - peak * pue / settings.envelope
+    return {
+        "it_mean_w": mean,
+        "it_peak_w": peak,
+        "facility_mean_w": mean * pue,
+        "facility_peak_w": peak * pue,
+        "boundary": BOUNDARY,
+        "pue": pue,
+        "energy_kwh": it_kwh * pue,
+        "racks": racks.count,
+        "rack_kw": racks.rack_w / 1e3,
+        "cooling": settings.cooling,
+        "water_kg": cooling_law.water_litres(it_kwh, values[f"cooling.{settings.cooling}.wue"]),
+        "carbon_kg": carbon_law.location_based_kg(it_kwh, pue, per_kwh),
+        "carbon_basis": site.carbon_basis,
+        "embodied_carbon_kg": embodied_carbon(values, load, duration_s),
+        "node_w": _levels(load.node),
+        "rack_limited_by": racks.limited_by,
+        "free_cooling_share": plant.free_cooling_share,
+        "overhead_w_per_it_w": _parts(plant),
+        "envelope_margin": margin,
+        "problems": _problems(settings, load, racks.reason, margin),
+    }
+
+
+def embodied_carbon(values: Values, load: ItLoad, duration_s: Array) -> dict[str, Array]:
+    """kg CO2e of making the accelerators, charged by the run's share of their used life: low, central, high.
+
+    Accelerators alone: hosts, network and building are not in it. The band is the published disagreement.
+    """
+    own = f"nodes.{load.node.name}.embodied_carbon"
+    path, units_per_node = (
+        (own, 1) if own in values else ("facility.embodied.accelerator", load.node.accelerators)
+    )
+    fact = values.facts[path]
+    values.used[path] = fact
+    band = carbon_law.embodied_kg(
+        (load.nodes + load.spare_nodes) * units_per_node,
+        carbon_law.Band(fact.low, fact.value, fact.high),
+        duration_s,
+        values["facility.embodied.life"],
+        values["facility.money.availability"],
+    )
+    return band._asdict()
+
+
+def _levels(node: NodePower) -> dict[str, Array]:
+    return {
+        "idle": node.idle_w,
+        "measured": node.measured_w,
+        "capped": node.capped_w,
+        "nameplate": node.nameplate_w,
+    }
+
+
+def _parts(plant: Any) -> dict[str, Array]:
+    names = ("electrical", "fans", "pumps", "rejection", "chiller", "other")
+    return {name: getattr(plant, name) for name in names}
+
+
+def _problems(settings: Facility, load: ItLoad, rack_reason: str, margin: Array | None) -> list[str]:
+    """What does not fit, at the median of the draws."""
+    problems = [rack_reason] if rack_reason else []
+    if margin is not None and float(np.median(margin)) < 0:
+        excess = -float(np.median(margin))
+        problems.append(f"peak power is {excess:.0%} above the envelope of {settings.envelope / 1e6:.4g} MW")
+    if load.node.cap_binds:
+        problems.append("the power cap is below measured power: the slower clock is not in the step time")
+    return problems

@@ -1,0 +1,82 @@
+"""The place: climate, grid, tariff. From the scenario where it says, else from the catalog."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from argosy import units
+from argosy.facts import FactError, Values
+from argosy.spec import Facility, Prices
+
+Array = Any  # float or numpy array (n,): one entry per draw
+_MONTHS, _HOURS = 12, 8  # a typical day of each month, every three hours
+
+
+@dataclass(frozen=True, slots=True)
+class SiteNumbers:
+    """What the model needs of a place. Energy prices and intensities are per joule, temperatures in °C."""
+
+    name: str
+    temperature_c: Array
+    seasonal_c: Array
+    daily_c: Array
+    spread_c: Array
+    usd_per_j: Array
+    kg_per_j: Array
+    carbon_basis: str
+
+    def outside_c(self) -> np.ndarray:
+        """Outside temperatures of a year, equally likely: shape (n, 288), or (288,) for scalars.
+
+        Two sines, over the year and over the day, and three equally likely kinds of weather (a three-point
+        normal).
+        """
+        month = np.sin(2 * np.pi * (np.arange(_MONTHS) + 0.5) / _MONTHS)
+        hour = np.sin(2 * np.pi * (np.arange(_HOURS) + 0.5) / _HOURS)
+        weather = np.array([-1.0, 0.0, 1.0]) * np.sqrt(1.5)  # variance one
+        season, day, today = (grid.ravel() for grid in np.meshgrid(month, hour, weather, indexing="ij"))
+        mean, seasonal, daily, spread = (
+            np.asarray(x, dtype=float)[..., None]
+            for x in (self.temperature_c, self.seasonal_c, self.daily_c, self.spread_c)
+        )
+        return mean + seasonal * season + daily * day + spread * today
+
+
+def site_numbers(values: Values, facility: Facility, prices: Prices) -> SiteNumbers:
+    """The numbers of the scenario's site: those it gives, then the region's in the catalog, then assumptions.
+
+    Raises FactError where neither the scenario nor the catalog knows the site's temperature, price or
+    carbon.
+    """
+    site = facility.site
+    price = next((x for x in (prices.electricity, site.electricity) if x is not None), None)
+    carbon = site.carbon_intensity
+    region = f"regions.{site.name}"
+    fact = values.facts.get(f"{region}.carbon_intensity")
+    basis = "given in the scenario" if carbon is not None else (fact.kind if fact else "")
+    return SiteNumbers(
+        site.name,
+        _or(site.temperature_c, values, f"{region}.temperature", "°C", "temperature_c"),
+        _get(values, f"{region}.seasonal_amplitude", "facility.climate.seasonal_amplitude"),
+        _get(values, f"{region}.daily_amplitude", "facility.climate.daily_amplitude"),
+        values["facility.climate.spread"],
+        _or(price, values, f"{region}.electricity", "USD/J", "electricity"),
+        _or(carbon, values, f"{region}.carbon_intensity", "kg/J", "carbon_intensity"),
+        f"location-based, grid of {site.name}: {basis}",
+    )
+
+
+def _get(values: Values, path: str, otherwise: str) -> Array:
+    return values[path] if path in values else values[otherwise]
+
+
+def _or(given: Array | None, values: Values, path: str, unit: str, field: str) -> Array:
+    """The given number, or the catalog's in `unit`."""
+    if given is not None:
+        return given
+    if path not in values:
+        raise FactError(f"nothing is known of {path}: give facility.site.{field} in the scenario")
+    return values[path] * units.convert(1.0, values.facts[path].unit, unit)
