@@ -1,1 +1,39 @@
-"""(room being built)"""
+"""Published measurements beside predictions: reading, converting, predicting, scoring, and the fits of the model."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from argosy.validation.rows import TableError
+
+__all__ = ["TableError", "validate"]
+
+
+def validate(path: Path) -> dict[str, Any]:
+    """The payload of `argosy validate FILE.csv`: rows and summary, with the keys of the contract.
+
+    The kind (runs, memory, serving) is recognised by the file's columns. TableError where it is none of them.
+    """
+    from argosy import __version__
+    from argosy.facts import load_catalog
+    from argosy.validation import rows as tables
+    from argosy.validation.runs import predict_rows
+    from argosy.validation.summary import summarise
+
+    kind, rows = tables.read_table(path)
+    head = {
+        "schema": "argosy.validate/1",
+        "version": __version__,
+        "facts_date": load_catalog().facts_date,
+        "kind": kind,
+    }
+    if kind == "runs":
+        answers = predict_rows(rows)
+        return head | {"rows": answers, "summary": summarise(answers)}
+    reason = f"{kind} model not built yet"
+    answers = [
+        {"row_id": row.text("row_id") or str(i), "status": "skipped", "reason": reason}
+        for i, row in enumerate(rows)
+    ]
+    return head | {"rows": answers, "summary": summarise(answers)}

@@ -1,0 +1,146 @@
+"""What a row's words mean: its accelerator, its framework's stack, its fabric, formats, sharding and recomputation."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Any
+
+from argosy.validation.rows import Row
+
+# Accelerator texts → catalog names, first match wins.
+_ACCELERATORS = (
+    (r"gb300", "GB300"), (r"gb200", "GB200"), (r"b300", "B300-SXM"), (r"b200", "B200-SXM"),
+    (r"h200", "H200-SXM"), (r"h800", "H800-SXM"), (r"h20\b", "H20-96GB"), (r"h100.*pcie", "H100-PCIe"), (r"h100", "H100-SXM"),
+    (r"a100.*40 ?g", "A100-40GB-SXM"), (r"a100", "A100-80GB-SXM"), (r"mi300x", "MI300X"), (r"mi325x", "MI325X"),
+    (r"mi355x", "MI355X"), (r"tpu ?v4", "TPU v4"), (r"tpu ?v5p", "TPU v5p"),
+)  # fmt: skip
+
+
+def accelerator(row: Row) -> tuple[str | None, dict[str, float]]:
+    """The catalog name that a row's accelerator text means (None: unknown), and what the text says it differs in.
+
+    A bandwidth ("2.4TB/s") or capacity ("96GB") in the text replaces the catalog's number, in byte/s and byte.
+    """
+    text = row.text("accelerator").lower()
+    name = next((name for pattern, name in _ACCELERATORS if re.search(pattern, text)), None)
+    changes = {}
+    if found := re.search(r"([\d.]+) ?tb/s", text):
+        changes["memory_bandwidth"] = float(found[1]) * 1e12
+        if capacity := re.search(r"(\d+) ?gb\b", text):
+            changes["memory_bytes"] = float(capacity[1]) * 1e9
+    return name, changes
+
+
+@dataclass(frozen=True)
+class Era:
+    """The stack preset of a framework and why, with the formats and defaults that the framework has."""
+
+    stack: str
+    reason: str
+    zero: int  # where the row does not say
+    gradient_bytes: float  # per element of the exchange, where the row does not say
+    recompute: tuple[str, ...]  # what the framework tries in order, where the row does not say
+
+
+# Framework texts → era, first match wins.
+_ERAS = (
+    (r"megatron-bridge|nemo|megatron-core|megatron-lm 0\.1\d|megatron core", Era("megatron-core", "Megatron-Core with Transformer Engine: fused attention of the device's generation, collectives overlapped", 1, 2.0, ("none", "selective", "full"))),
+    (r"megatron-deepspeed|deepspeed", Era("megatron-deepspeed", "Megatron-DeepSpeed of 2021-22: unfused attention, blocking collectives", 0, 2.0, ("full",))),
+    (r"megatron", Era("megatron-2021", "Megatron-LM before Megatron-Core: unfused attention, blocking collectives", 0, 2.0, ("full",))),
+    (r"llm-foundry|composer|mosaic", Era("llm-foundry", "llm-foundry on PyTorch FSDP1 with the Triton attention kernel", 3, 2.0, ("full", "none"))),
+    (r"torchtitan|fsdp2", Era("fsdp2", "torchtitan on PyTorch FSDP2", 3, 4.0, ("selective", "full"))),
+    (r"maxtext|pax|jax|xla", Era("fsdp2", "JAX: no preset of its own, taken as FSDP2", 3, 2.0, ("none", "selective", "full"))),
+    (r"fsdp|pytorch", Era("fsdp1", "PyTorch FSDP1", 3, 2.0, ("full", "none"))),
+)  # fmt: skip
+GENERIC = Era("generic", "framework not recognised: the generic stack", 1, 4.0, ("none", "selective", "full"))
+
+
+def era(row: Row) -> Era:
+    """The era of a row's framework."""
+    text = row.text("framework").lower()
+    return next((found for pattern, found in _ERAS if re.search(pattern, text)), GENERIC)
+
+
+def zero_stage(row: Row, found: Era) -> int:
+    """Sharding stage 0–3 that a row states, else its framework's default."""
+    text = row.text("zero_fsdp").lower()
+    if not text:
+        return found.zero
+    if re.search(r"fsdp=0|zero-?1|dist", text):
+        return 1
+    if re.search(r"none|zero-?0", text):
+        return 0
+    if re.search(r"zero-?2|grad_op", text):
+        return 2
+    return 3 if re.search(r"fsdp|zero-?3|full_shard", text) else found.zero
+
+
+def shard_size(row: Row) -> int | None:
+    """Ranks that share one copy of the weights in hybrid sharding, where the row names a number smaller than the fleet."""
+    found = re.search(r"shard=(\d+)|^fsdp(\d+)$", row.text("zero_fsdp").lower())
+    return int(found[1] or found[2]) if found else None
+
+
+def recompute_modes(row: Row, found: Era) -> tuple[tuple[str, ...], bool]:
+    """Recomputation to try in order (the first that fits is taken), and whether the row states it.
+
+    Recomputing only norms and activations costs a few per cent of the memory-bound time and is taken as none.
+    """
+    text = row.text("recompute").lower()
+    if not text:
+        return found.recompute, False
+    if text.startswith("full"):
+        return ("full",), True
+    if text.startswith("none") or re.search(r"norm|act\b", text):
+        return ("none",), True
+    return ("selective",), True
+
+
+def precision(row: Row) -> str:
+    """The format of the quantised products, as training names it."""
+    text = row.text("precision").lower()
+    if "nvfp4" in text:
+        return "nvfp4"
+    if "mx" in text:
+        return "mxfp8"
+    if "block" in text or "granularity" in text:
+        return "fp8_block"
+    if "fp8" in text or "float8" in text:
+        return "fp8"
+    return "fp16" if re.search(r"fp16|float16", text) and "bf16" not in text else "bf16"
+
+
+def gradient_bytes(row: Row, found: Era) -> float:
+    """Bytes per element of the gradient exchange: what the row says, else the framework's default."""
+    if "fp32 grad" in row.text("precision").lower() or "DEFAULT" in row.text("zero_fsdp"):
+        return 4.0
+    return found.gradient_bytes
+
+
+@dataclass(frozen=True)
+class Wires:
+    """Fabric of a row where its words say more than the catalog: byte/s one way per accelerator, and its delivered share."""
+
+    card_bytes_per_s: float | None
+    delivered: float | None
+    reason: str
+
+
+def wires(row: Row) -> Wires:
+    """What a row's words say about the fabric between nodes."""
+    words = f"{row.text('accelerator')} {row.text('notes')}".lower()
+    if "omnipath" in words or "omni-path" in words:
+        return Wires(
+            4 * 100e9 / 8 / 8, 0.2, "four 100 Gb/s Omni-Path links per node of eight; they deliver a fifth"
+        )
+    if found := re.search(r"inter-node (\d+) gb/s", words):
+        return Wires(float(found[1]) * 1e9 / 8 / 8, None, f"{found[1]} Gb/s per node, as the row says")
+    if found := re.search(r"(\d+) ?x ?(\d+) ?gb/s", words):
+        return Wires(float(found[2]) * 1e9, None, "cards as the row says")
+    return Wires(None, None, "the catalog's cards")
+
+
+def describe(value: Any) -> str:
+    """A value for a remark."""
+    return f"{value:g}" if isinstance(value, float) else str(value)
