@@ -55,8 +55,8 @@ def overhead(values: Values, cooling: str, site: SiteNumbers) -> Overhead:
     water_chiller, water_free = _chiller(values, values[f"cooling.{cooling}.liquid_supply"], site)
     chiller = air_heat * air_chiller + liquid_heat * water_chiller
     rejection = values["facility.plant.rejection_fan"] * (air_heat + liquid_heat + chiller)
-    free = np.where(np.asarray(liquid) > 0.5, water_free, air_free)[()]
-    return Overhead(loss, fans, pumps, rejection, chiller, values["facility.electrical.other"], free)
+    free: Array = np.where(np.asarray(liquid) > 0.5, water_free, air_free)
+    return Overhead(loss, fans, pumps, rejection, chiller, values["facility.electrical.other"], free[()])
 
 
 def _chiller(values: Values, supply_c: Array, site: SiteNumbers) -> tuple[Array, Array]:

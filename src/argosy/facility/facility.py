@@ -21,8 +21,8 @@ from argosy.spec import Facility
 Array = Any  # float or numpy array (n,): one entry per draw
 
 BOUNDARY = (
-    "IT: nodes at their power inlets (hosts and fans included), spares, switches and optics, storage and "
-    "management; facility: IT × PUE at the utility meter; mean: measured power of the job; peak: every node at its cap"
+    "IT: nodes at their power inlets (hosts and fans included), spares, switches and optics, storage, management; "
+    "facility: IT × PUE at the utility meter; mean: measured power of the job; peak: every node at its cap"
 )
 
 
@@ -147,7 +147,7 @@ def _parts(plant: Any) -> dict[str, Array]:
 def _problems(settings: Facility, load: ItLoad, rack_reason: str, margin: Array | None) -> list[str]:
     """What does not fit, at the median of the draws."""
     problems = [rack_reason] if rack_reason else []
-    if margin is not None and float(np.median(margin)) < 0:
+    if margin is not None and settings.envelope is not None and float(np.median(margin)) < 0:
         excess = -float(np.median(margin))
         problems.append(f"peak power is {excess:.0%} above the envelope of {settings.envelope / 1e6:.4g} MW")
     if load.node.cap_binds:

@@ -42,7 +42,7 @@ class SiteNumbers:
             np.asarray(x, dtype=float)[..., None]
             for x in (self.temperature_c, self.seasonal_c, self.daily_c, self.spread_c)
         )
-        return mean + seasonal * season + daily * day + spread * today
+        return np.asarray(mean + seasonal * season + daily * day + spread * today)
 
 
 def site_numbers(values: Values, facility: Facility, prices: Prices) -> SiteNumbers:

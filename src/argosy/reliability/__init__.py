@@ -2,6 +2,7 @@
 
 from argosy.reliability.checkpoints import Cadence, CheckpointCost, cadence, checkpoint_cost
 from argosy.reliability.goodput import Goodput, goodput
+from argosy.reliability.model import JobReliability, job_reliability
 from argosy.reliability.rates import CategoryRate, FailureRates, failure_rates, presets
 from argosy.reliability.recovery import (
     POLICIES,
@@ -24,6 +25,7 @@ __all__ = [
     "FailureEvent",
     "FailureRates",
     "Goodput",
+    "JobReliability",
     "Lives",
     "Maintenance",
     "Recovery",
@@ -32,6 +34,7 @@ __all__ = [
     "failure_rates",
     "goodput",
     "group_start_up_s",
+    "job_reliability",
     "lives",
     "presets",
     "restart_s",

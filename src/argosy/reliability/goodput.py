@@ -124,11 +124,9 @@ def _inserted(rates: FailureRates, recovery: Recovery, stopping: Array) -> dict[
     """Seconds inserted per second of the active clock, by state."""
     if recovery.tolerant:
         return {"restart": rates.node_per_s * recovery.stall_s}
-    if recovery.policy == "restart":
-        return {"queue": stopping * recovery.queue_s}
-    waiting = spare_wait_share(rates.node_per_s, recovery.repair_s, recovery.spare_nodes)
+    waiting = np.asarray(spare_wait_share(rates.node_per_s, recovery.repair_s, recovery.spare_nodes))
     with np.errstate(divide="ignore"):
-        return {"spare_wait": np.divide(waiting, 1.0 - np.asarray(waiting))}
+        return {"spare_wait": waiting / (1.0 - waiting), "queue": stopping * recovery.queue_s}
 
 
 def _notes(plan: Cadence, productive: Array) -> tuple[str, ...]:

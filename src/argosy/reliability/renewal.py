@@ -32,7 +32,7 @@ class Lives:
     @property
     def wall_s(self) -> np.ndarray:
         """Wall-clock seconds of each life (n,)."""
-        return sum(self.seconds.values(), start=np.zeros_like(self.failures))
+        return np.sum(list(self.seconds.values()), axis=0)
 
     @property
     def ettr(self) -> np.ndarray:
@@ -171,17 +171,15 @@ class _Job:
         return lost
 
     def _wait(self, failed: np.ndarray, clock: np.ndarray, spares: _Spares) -> np.ndarray:
-        """Seconds until the job has its nodes again (n,): in the queue, or for a spare."""
-        if self.recovery.policy == "restart":
-            queued = np.where(failed, self.recovery.queue_s, 0.0)
-            self.seconds["queue"] += queued
-            return queued
-        if self.recovery.policy != "spare-swap":
+        """Seconds until the job has its nodes again (n,): for a spare, then in the queue."""
+        if self.recovery.tolerant:
             return np.zeros_like(clock)
         node = failed & (self.random.random(failed.size) < self.node_share)
         waited = spares.take(node, clock)
+        queued = np.where(failed, self.recovery.queue_s, 0.0)
         self.seconds["spare_wait"] += waited
-        return waited
+        self.seconds["queue"] += queued
+        return waited + queued
 
 
 class _Spares:
