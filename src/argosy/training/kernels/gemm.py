@@ -48,7 +48,9 @@ def product_time(curve: GemmCurve, peak: Array, memory_rate: Array, m: Array, n:
     tiles = np.ceil(np.asarray(m) / TILE_M) * np.ceil(np.asarray(n) / TILE_N)
     compute = _tiles_time(curve, tiles, k, peak)
     moved = (m * k + np.multiply(k, n)) * curve.element_bytes + np.multiply(m, n) * OUTPUT_BYTES
-    return np.maximum(compute, moved / memory_rate) + curve.overhead_s * (tiles > 0)
+    return np.where(
+        (tiles > 0) & (np.asarray(k) > 0), np.maximum(compute, moved / memory_rate) + curve.overhead_s, 0.0
+    )[()]
 
 
 def grouped_gemm_time(
@@ -84,7 +86,9 @@ def grouped_product_time(
     )
     compute = _tiles_time(curve, tiles, k, peak)
     moved = experts * ((rows * k + np.multiply(k, n)) * curve.element_bytes + rows * n * OUTPUT_BYTES)
-    return np.maximum(compute, moved / memory_rate) + curve.overhead_s * (tiles > 0)
+    return np.where(
+        (tiles > 0) & (np.asarray(k) > 0), np.maximum(compute, moved / memory_rate) + curve.overhead_s, 0.0
+    )[()]
 
 
 def _tiles_time(curve: GemmCurve, tiles: Array, k: Array, peak: Array) -> Array:
