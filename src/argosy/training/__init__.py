@@ -4,11 +4,14 @@ from argosy.training.device import Device, device_facts
 from argosy.training.job import Job, Overlap
 from argosy.training.layout import RECOMPUTE, SCHEDULES, Layouts, exclusions
 from argosy.training.schedule import Simulation, simulate
+from argosy.training.search import Search, search
 from argosy.training.stack import PRESETS, Stack, stack_facts
 from argosy.training.step import BREAKDOWN, Steps, evaluate
+from argosy.training.uncertainty import GRADES, grade, residual_draws, residual_facts, residual_sigma
 
 __all__ = [
     "BREAKDOWN",
+    "GRADES",
     "PRESETS",
     "RECOMPUTE",
     "SCHEDULES",
@@ -16,12 +19,18 @@ __all__ = [
     "Job",
     "Layouts",
     "Overlap",
+    "Search",
     "Simulation",
     "Stack",
     "Steps",
     "device_facts",
     "evaluate",
     "exclusions",
+    "grade",
+    "residual_draws",
+    "residual_facts",
+    "residual_sigma",
+    "search",
     "simulate",
     "stack_facts",
 ]

@@ -147,7 +147,7 @@ def all_to_all(
 
 
 def pipeline_transfer(bytes: Array, network: Network, layouts: Layouts) -> Array:
-    """Seconds to hand one micro-batch's activations (or gradients) to the next stage, `bytes` by each rank."""
+    """Seconds to hand a micro-batch's activations (or gradients) to the next stage, `bytes` by each rank."""
     hop = network.point_to_point(bytes, layouts.tp * layouts.cp * layouts.dp)
     return np.where(layouts.pp > 1, hop, 0.0)
 

@@ -19,11 +19,12 @@ _GENERATIONS = {
     "A100": "ampere", "A800": "ampere", "A40": "ampere",
     "H100": "hopper", "H800": "hopper", "H200": "hopper", "H20": "hopper", "GH200": "hopper",
     "B200": "blackwell", "B300": "blackwell", "GB200": "blackwell", "GB300": "blackwell",
-    "MI2": "cdna2", "MI3": "cdna3", "TPU": "tpu", "Ascend": "ascend", "Trainium": "trainium", "Gaudi": "gaudi",
+    "MI2": "cdna2", "MI3": "cdna3", "TPU": "tpu", "Ascend": "ascend",
+    "Trainium": "trainium", "Gaudi": "gaudi",
 }  # fmt: skip
 
 
-_STEP_FIT = "fit to published training runs by a closed form with 17 parameters (A100 and H100, 676 rows), November 2026"
+_STEP_FIT = "closed form with 17 parameters fitted to published training runs (A100 and H100, 676 rows), November 2026"
 
 # Rate of matrix products held over a whole step under the board's power limit, over that of a kernel
 # benchmark. By generation: the limit and the silicon set it, not the run. What was never measured takes the

@@ -1,4 +1,4 @@
-"""The seconds of one layer on one rank: compute, the communication it waits for, and the host that feeds it."""
+"""The seconds of one layer on one rank: compute, the communication it waits for, the host that feeds it."""
 
 from __future__ import annotations
 

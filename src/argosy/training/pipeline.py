@@ -94,7 +94,8 @@ def schedule_seconds(
     stage waits for. All in s, shapes (L,) or (n,). Result in s, same shape.
 
     With m micro-batches, p stages, v chunks per rank, t the slowest stage, T the total, b and w as above:
-    - GPipe and 1F1B: m t + (T − t); for even stages (m + p − 1) t.
+    - GPipe and 1F1B: m t + (T − t), exact for GPipe, for 1F1B within 10 % where stages differ by half; for
+      even stages (m + p − 1) t.
     - interleaved: m t + (T − t) / v.
     - zero-bubble H1: m t + (T − t)(1 − 2 w / t); for even stages the bubble is (p − 1)(t − 2 w).
     - DualPipe: m t + (p/2 − 1)(t + b − 3 w), with forward and backward of opposite streams paired.

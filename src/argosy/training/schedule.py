@@ -100,7 +100,7 @@ def simulate(
         raise ValueError(f"{chunks} chunks do not divide by {vp} virtual stages")
     if vp > 1 and micro_batches % (chunks // vp):
         raise ValueError(
-            f"interleaving needs micro-batches in multiples of the pipeline, not {micro_batches} on {chunks // vp}"
+            f"interleaving needs micro-batches in multiples of the {chunks // vp} ranks, not {micro_batches}"
         )
     seconds = {"F": forward, "B": backward, "W": np.zeros_like(forward)}
     if schedule == "zero-bubble":

@@ -16,7 +16,7 @@ from argosy.facts.values import Values
 
 Array = Any
 
-_TRAINING_DATA = "fit to published training runs by a closed form with 17 parameters (A100 and H100, 676 rows), November 2026"
+_TRAINING_DATA = "closed form with 17 parameters fitted to published training runs (A100 and H100, 676 rows), November 2026"
 _ASSUMED = "assumption"
 
 # Parameter → (value, low, high, source). Fractions `*_hidden` say how much of a communication the stack can

@@ -8,7 +8,7 @@ is a few operations per layout.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from functools import lru_cache
 from statistics import NormalDist
 from typing import Any
@@ -63,6 +63,22 @@ class Steps:
     mfu: dict[str, Any]
     hfu: np.ndarray
 
+    def take(self, index: Array) -> Steps:
+        """The layouts that an index array or a mask selects; not for draws."""
+
+        def of(values: dict[str, Any]) -> dict[str, Any]:
+            return {name: value[index] if np.ndim(value) else value for name, value in values.items()}
+
+        return Steps(
+            self.layouts.take(index),
+            self.step_s[index],
+            of(self.breakdown),
+            of(self.compute_parts),
+            self.tokens_per_s[index],
+            of(self.mfu),
+            self.hfu[index],
+        )
+
     def to_dict(self, i: int = 0) -> dict[str, Any]:
         """Layout or draw `i` as JSON-ready data, with the keys of the contract."""
         gpus = int(self.layouts.gpus[min(i, len(self.layouts) - 1)])
@@ -86,6 +102,8 @@ def evaluate(job: Job, device: Device, network: Network, stack: Stack, layouts: 
     here. Times are in s. ValueError for draws on more than one layout, or a numeric format that the device
     has not.
     """
+    if len(layouts) > 1 and (_has_draws(device) or _has_draws(stack)):
+        raise ValueError(f"draws go with one layout at a time, not with {len(layouts)}")
     keys, index = _distinct(layouts)
     parts = blocks(job, keys)
     costs = {name: _block_seconds(job, device, network, stack, keys, block) for name, block in parts.items()}
@@ -110,6 +128,12 @@ class _Parameters:
 
     dense_parameters: Array
     expert_parameters: Array
+
+
+def _has_draws(numbers: Device | Stack) -> bool:
+    """Whether any number is an array of draws."""
+    values = [getattr(numbers, f.name) for f in fields(numbers)]
+    return any(np.size(value) > 1 for v in values for value in (v.values() if isinstance(v, dict) else [v]))
 
 
 def _distinct(layouts: Layouts) -> tuple[Layouts, np.ndarray]:
@@ -375,8 +399,9 @@ def _optimizer(job: Job, device: Device, layouts: Layouts, stages: list[_Stage])
 
 
 def expected_maximum(count: Array) -> Array:
-    """Mean of the largest of `count` standard normals: Φ⁻¹((n − 0.375) / (n + 0.25)) (Blom 1958), within 1 %
-    for n ≥ 2.
+    """Mean of the largest of `count` standard normals: Φ⁻¹((n − 0.375) / (n + 0.25)) (Blom 1958).
+
+    Dimensionless, shape of `count`; too large by 5 % at n = 2, by less than 1 % from n = 8; 0 for n ≤ 1.
     """
     distinct, index = np.unique(np.asarray(count, float), return_inverse=True)
     return np.array([_blom(n) for n in distinct])[index].reshape(np.shape(count))

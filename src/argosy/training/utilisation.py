@@ -1,4 +1,4 @@
-"""Model FLOPs utilisation in its several conventions, so that figures from different papers can be compared."""
+"""Model FLOPs utilisation in its several conventions, so that figures of different papers compare."""
 
 from __future__ import annotations
 
