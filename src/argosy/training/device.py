@@ -24,7 +24,7 @@ _GENERATIONS = {
 }  # fmt: skip
 
 
-_STEP_FIT = "closed form with 17 parameters fitted to published training runs (A100 and H100, 676 rows), November 2026"
+_STEP_FIT = "closed form of 17 parameters fitted to 676 published runs (A100, H100), November 2026"
 
 # Rate of matrix products held over a whole step under the board's power limit, over that of a kernel
 # benchmark. By generation: the limit and the silicon set it, not the run. What was never measured takes the

@@ -69,7 +69,7 @@ def layer_seconds(
         waits[name] = tuple(
             exposed(seconds, hidden, _window(name, part), stack.overlap_drag)
             for seconds, part in ((passes.forward, forward), (passes.backward, backward))
-        )  # type: ignore[assignment]
+        )
     busy = [
         part.seconds + sum(waits[name][i] for name in waits) for i, part in enumerate((forward, backward))
     ]

@@ -75,17 +75,17 @@ class Layouts:
         return cls(**values)
 
     @property
-    def gpus(self) -> np.ndarray:
+    def gpus(self) -> Any:
         """Accelerators that the layout takes, (L,)."""
         return self.tp * self.pp * self.cp * self.dp
 
     @property
-    def expert_dp(self) -> np.ndarray:
+    def expert_dp(self) -> Any:
         """Replicas of each expert: tp · cp · dp ÷ (ep · etp), (L,)."""
         return self.tp * self.cp * self.dp // (self.ep * self.etp)
 
     @property
-    def global_batch(self) -> np.ndarray:
+    def global_batch(self) -> Any:
         """Sequences per step, (L,)."""
         return self.micro_batch * self.grad_accumulation * self.dp
 

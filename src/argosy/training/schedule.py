@@ -114,8 +114,8 @@ def simulate(
 
 
 def _columns(values: Any) -> np.ndarray:
-    values = np.asarray(values, float)
-    return values[:, None] if values.ndim == 1 else values
+    array: np.ndarray = np.asarray(values, float)
+    return array[:, None] if array.ndim == 1 else array
 
 
 def _run(

@@ -156,7 +156,7 @@ def candidates(
     return Layouts.one(**columns, dp=dp[keep], grad_accumulation=micro_batches[keep], **rest)
 
 
-def _sensible(columns: dict[str, np.ndarray]) -> np.ndarray:
+def _sensible(columns: dict[str, np.ndarray]) -> Any:
     """Combinations that mean something: interleaving has chunks, others do not; FSDP stands in for a
     pipeline.
     """

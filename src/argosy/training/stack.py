@@ -16,7 +16,7 @@ from argosy.facts.values import Values
 
 Array = Any
 
-_TRAINING_DATA = "closed form with 17 parameters fitted to published training runs (A100 and H100, 676 rows), November 2026"
+_TRAINING_DATA = "closed form of 17 parameters fitted to 676 published runs (A100, H100), November 2026"
 _ASSUMED = "assumption"
 
 # Parameter → (value, low, high, source). Fractions `*_hidden` say how much of a communication the stack can
@@ -110,11 +110,11 @@ class Stack:
             raise KeyError(f"no stack {name!r}; presets are {', '.join(PRESETS)}")
         traits, _ = _PRESETS[name]
         defaults = stack_facts()
-        numbers = {}
+        numbers: dict[str, Any] = {}
         for parameter in _GENERIC:
             path = f"stacks.{name}.{parameter}"
             numbers[parameter] = values[path] if path in values else defaults[path].value
-        return cls(name, **traits, **numbers)
+        return cls(name, **{**traits, **numbers})
 
     @classmethod
     def preset(cls, name: str = "generic", **changes: Any) -> Stack:

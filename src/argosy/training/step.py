@@ -357,9 +357,9 @@ def _gradient_exchange(
     """
     hidden = stack.dp_hidden if job.overlap.dp else 0.0
     stretch = (1 + layouts.pp * (layouts.vp - 1)) / layouts.vp
-    worst = 0.0
+    worst: Array = 0.0
     for c, stage in enumerate(stages):
-        late = 0.0
+        late: Array = 0.0
         for kind, applies, size, window in (
             ("all_reduce", layouts.zero == 0, job.gradient_bytes, stage.backward),
             ("reduce_scatter", layouts.zero == 1, job.gradient_bytes, stage.backward),
@@ -372,7 +372,7 @@ def _gradient_exchange(
                 experts = stage.expert_parameters * size
                 seconds = seconds + communication.expert_data_parallel(kind, experts, network, layouts)
             left = exposed(seconds, hidden, window * stretch, stack.overlap_drag)
-            slack = 0.0 if c == 0 else window / layouts.vp
+            slack: Array = 0.0 if c == 0 else window / layouts.vp
             late = late + np.where(applies, np.maximum(left - slack, 0.0), 0.0)
         worst = np.maximum(worst, np.where(stage.ranks > 0, late, 0.0))
     return worst + _tied_embedding(job, network, layouts)
