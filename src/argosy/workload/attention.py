@@ -64,8 +64,8 @@ def core(model: ModelArchitecture, shard: Shard, window: int | None) -> Attentio
 def windowed_context(sequence_length: Array, window: int | None) -> Array:
     """Twice the mean number of keys that a causal query sees, in tokens, shape as `sequence_length`.
 
-    s without a window. With a window w < s the first w queries see w/2 keys on average and the others w, so that the
-    mean is w (2s − w) / (2s); twice that is s again at w = s. Continuous: off by half a token.
+    s without a window. With a window w < s the first w queries see w/2 keys on average and the others w, so
+    that the mean is w (2s − w) / (2s); twice that is s again at w = s. Continuous: off by half a token.
     """
     if window is None:
         return sequence_length
@@ -74,7 +74,9 @@ def windowed_context(sequence_length: Array, window: int | None) -> Array:
 
 
 def memory_operations(model: ModelArchitecture, shard: Shard) -> tuple[MemoryOperation, ...]:
-    """Rotary positions and head norms of one layer; scores in memory (unfused attention) belong to the kernel model."""
+    """Rotary positions and head norms of one layer; scores in memory (unfused attention) belong to the kernel
+    model.
+    """
     mla = model.mla
     if mla:
         rotated = (model.heads / shard.tp + 1) * mla.qk_rope_head_dim

@@ -34,7 +34,9 @@ def dense_products(
 def activation(
     model: ModelArchitecture, tokens: Array, width: Array, element_bytes: float, name: str
 ) -> MemoryOperation:
-    """The non-linearity over `tokens` × `width`: gated reads two and writes one; backward reads three, writes two."""
+    """The non-linearity over `tokens` × `width`: gated reads two and writes one; backward reads three, writes
+    two.
+    """
     elements = tokens * width * element_bytes
     forward, backward = (3, 5) if model.gated_ffn else (2, 3)
     return MemoryOperation(name, forward * elements, backward * elements)
@@ -43,9 +45,9 @@ def activation(
 def tokens_per_expert(model: ModelArchitecture, shard: Shard, imbalance: Array | None = None) -> Array:
     """Tokens that the mean expert of the busiest rank works on in one micro-batch, (L,).
 
-    The expert group of ep · etp ranks brings `routed_tokens` · ep tokens together; each goes to top_k of the experts.
-    `imbalance` (none: the model's) is the busiest rank's load over the mean; with a capacity factor every expert
-    computes its padded capacity instead (Switch Transformer, arXiv:2101.03961, section 2.2).
+    The expert group of ep · etp ranks brings `routed_tokens` · ep tokens together; each goes to top_k of the
+    experts. `imbalance` (none: the model's) is the busiest rank's load over the mean; with a capacity factor
+    every expert computes its padded capacity instead (Switch Transformer, arXiv:2101.03961, section 2.2).
     """
     moe = model.moe
     assert moe is not None
@@ -112,7 +114,9 @@ def mixture_memory_operations(model: ModelArchitecture, shard: Shard) -> tuple[M
 
 
 def dispatched_bytes(model: ModelArchitecture, shard: Shard) -> Array:
-    """Bytes that one rank sends to the experts in a forward dispatch: its own tokens, once per expert visited."""
+    """Bytes that one rank sends to the experts in a forward dispatch: its own tokens, once per expert
+    visited.
+    """
     moe = model.moe
     assert moe is not None
     return shard.own_tokens * moe.top_k * model.hidden * shard.element_bytes

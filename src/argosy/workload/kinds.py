@@ -1,4 +1,6 @@
-"""Which layers of a model are alike: a kind per layer, so that a stack of hundreds is a handful of computations."""
+"""Which layers of a model are alike: a kind per layer, so that a stack of hundreds is a handful of
+computations.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +10,8 @@ WINDOWED = "_windowed"
 
 
 def layer_kind_sequence(model: ModelArchitecture) -> tuple[str, ...]:
-    """The kind of every layer of the main stack, in order: `dense` or `moe`, `_windowed` appended where attention slides.
+    """The kind of every layer of the main stack, in order: `dense` or `moe`, `_windowed` appended where
+    attention slides.
 
     Multi-token-prediction modules are not in it; their kind is `mtp`.
     """

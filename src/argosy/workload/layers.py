@@ -15,7 +15,8 @@ from argosy.workload.parameters import layer_parameters
 from argosy.workload.shard import Shard
 
 Array = Any
-# Bytes per element that quantisation moves: reads BF16, writes the format and its transpose for the backward pass.
+# Bytes per element that quantisation moves: reads BF16, writes the format and its transpose for the backward
+# pass.
 QUANTISE_BYTES = {"fp8": 2.0 + 1.0 + 1.0, "fp4": 2.0 + 0.5 + 0.5}
 
 
@@ -35,18 +36,20 @@ def layer_work(
 ) -> LayerWork:
     """Operations, exchanges and parameters of one layer of `kind` on one rank for one micro-batch.
 
-    `kind`: one of `layer_kinds(model)`, or `embedding`, `head`, `mtp`. `sequence_length` in tokens, `micro_batch` in
-    sequences, the parallel degrees and `sequence_parallel` (bool) floats or arrays (L,). `precision` of the quantised
-    products (`bf16`, `fp8`, `fp4`) adds the casts. ValueError for an unknown kind.
+    `kind`: one of `layer_kinds(model)`, or `embedding`, `head`, `mtp`. `sequence_length` in tokens,
+    `micro_batch` in sequences, the parallel degrees and `sequence_parallel` (bool) floats or arrays (L,).
+    `precision` of the quantised products (`bf16`, `fp8`, `fp4`) adds the casts. ValueError for an unknown
+    kind.
 
     `extra` holds, in bytes of the full tensor of one collective unless said otherwise, 0 where there is none:
     - `tp_bytes`: the hidden state of the group's tokens, exchanged `tp_forward` times in the forward pass and
       `tp_backward` in the backward, each an all-reduce, or with sequence parallelism an all-gather and a
-      reduce-scatter (the same volume; Korthikanti et al. 2022, arXiv:2205.05198). With sequence parallelism the
-      backward gathers the inputs once more for the weight gradients: `tp_regather` further all-gathers.
-    - `cp_bytes`: keys and values of the whole sequence on this tensor rank, exchanged once forward; in the backward
-      keys and values again and their gradients (twice the bytes).
-    - `ep_bytes`: one dispatch's send buffer per rank; forward is a dispatch and a combine, backward the same two.
+      reduce-scatter (the same volume; Korthikanti et al. 2022, arXiv:2205.05198). With sequence parallelism
+      the backward gathers the inputs once more for the weight gradients: `tp_regather` further all-gathers.
+    - `cp_bytes`: keys and values of the whole sequence on this tensor rank, exchanged once forward; in the
+      backward keys and values again and their gradients (twice the bytes).
+    - `ep_bytes`: one dispatch's send buffer per rank; forward is a dispatch and a combine, backward the same
+      two.
     - `etp_bytes`: tokens gathered over the expert-tensor group before the experts (and reduced after).
     - `boundary_bytes`: hidden state that one rank sends to the next pipeline stage.
     - `dense_parameters`, `expert_parameters`: counts on this rank, for the data-parallel exchanges.
@@ -93,7 +96,8 @@ def _dense_products(model: ModelArchitecture, shard: Shard) -> tuple[Gemm, ...]:
 
 
 def _norms_and_residuals(model: ModelArchitecture, shard: Shard) -> tuple[MemoryOperation, ...]:
-    """Norms read one and write one hidden state (backward: read two, write one); a residual addition moves three.
+    """Norms read one and write one hidden state (backward: read two, write one); a residual addition moves
+    three.
 
     The backward of an addition is the sum of the two branches' gradients: three again.
     """
@@ -113,7 +117,8 @@ def _norms_and_residuals(model: ModelArchitecture, shard: Shard) -> tuple[Memory
 def _exchanges(model: ModelArchitecture, kind: str, shard: Shard) -> dict[str, Array]:
     """Volumes and counts of what one layer exchanges; see `layer_work`."""
     routed = is_moe(kind)
-    # A tensor-parallel block: attention, a dense feed-forward, shared experts. Routed experts exchange through ep and etp.
+    # A tensor-parallel block: attention, a dense feed-forward, shared experts. Routed experts exchange
+    # through ep and etp.
     blocks = 1 if model.parallel_block and not routed else 2
     if routed and not (model.moe and model.moe.shared_experts):
         blocks = 1
@@ -159,7 +164,9 @@ def _ends(
 
 
 def _embedding(model: ModelArchitecture, shard: Shard) -> LayerWork:
-    """The look-up reads and writes a row per token; its backward adds rows into the FP32 gradient (read and write)."""
+    """The look-up reads and writes a row per token; its backward adds rows into the FP32 gradient (read and
+    write).
+    """
     row = shard.tokens * model.hidden
     backward = row * (shard.element_bytes + 2 * 4.0)
     lookup = MemoryOperation("embedding_lookup", 2 * row * shard.element_bytes, backward)
@@ -171,8 +178,9 @@ def _head(model: ModelArchitecture, shard: Shard, fused: bool) -> LayerWork:
     """Final norm, output projection over vocab/tp, and the loss.
 
     The unfused loss converts logits to FP32 (2 + 4 bytes per logit), takes the maximum (4), subtracts (8),
-    exponentiates (8) and sums (4); backward scales the probabilities in place and converts (8 + 6): Megatron-Core's
-    vocabulary-parallel cross-entropy. The fused one reads BF16 logits twice, and backward reads and writes them.
+    exponentiates (8) and sums (4); backward scales the probabilities in place and converts (8 + 6):
+    Megatron-Core's vocabulary-parallel cross-entropy. The fused one reads BF16 logits twice, and backward
+    reads and writes them.
     """
     hidden = shard.own_tokens * model.hidden * shard.element_bytes
     logits = shard.tokens * model.vocab / shard.tp
@@ -190,13 +198,16 @@ def _head(model: ModelArchitecture, shard: Shard, fused: bool) -> LayerWork:
 
 
 def _prediction_module(model: ModelArchitecture, shard: Shard, fused: bool) -> LayerWork:
-    """One multi-token-prediction module: two norms, the 2·hidden → hidden projection, a layer, the shared head."""
+    """One multi-token-prediction module: two norms, the 2·hidden → hidden projection, a layer, the shared
+    head.
+    """
     layer = _layer(model, layer_kind_sequence(model)[-1], shard)
     head = _head(model, shard, fused)
     hidden = shard.own_tokens * model.hidden * shard.element_bytes
     projection = Gemm("mtp_projection", shard.tokens, model.hidden / shard.tp, 2 * model.hidden)
     norms = MemoryOperation("mtp_norms", 4 * hidden, 6 * hidden, 2)
-    # The projection gathers its input and its divided output: one all-reduce's worth more than a layer and a head.
+    # The projection gathers its input and its divided output: one all-reduce's worth more than a layer and a
+    # head.
     sums = {key: layer.extra[key] + head.extra[key] for key in ("tp_forward", "tp_backward", "tp_regather")}
     more = np.where(np.asarray(shard.tp) > 1, 1.0, 0.0)
     return LayerWork(

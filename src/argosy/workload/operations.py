@@ -1,7 +1,8 @@
 """What one layer of a transformer asks of one accelerator: a list of operations with their shapes.
 
-Every size is a float or an array of shape (L,), one entry per parallel layout, so that one layout and a million
-are the same computation. Shapes are those that one rank sees after tensor, context and expert parallelism.
+Every size is a float or an array of shape (L,), one entry per parallel layout, so that one layout and a
+million are the same computation. Shapes are those that one rank sees after tensor, context and expert
+parallelism.
 """
 
 from __future__ import annotations
@@ -20,7 +21,8 @@ class Gemm:
 
     Backward is two products of the same FLOPs (input and weight gradients): (m, k, n) and (k, n, m).
     `experts` > 0: a grouped product over that many local experts, `m` being the mean tokens per expert.
-    `quantised`: runs in the compute precision (FP8, FP4) rather than always in BF16 (router, head, attention scores).
+    `quantised`: runs in the compute precision (FP8, FP4) rather than always in BF16 (router, head, attention
+    scores).
     """
 
     name: str
@@ -34,7 +36,9 @@ class Gemm:
 
     @property
     def flops_forward(self) -> Array:
-        """Forward FLOPs in one micro-batch, multiplications and additions apart, over all local experts; (L,)."""
+        """Forward FLOPs in one micro-batch, multiplications and additions apart, over all local experts;
+        (L,).
+        """
         return 2.0 * self.m * self.n * self.k * self.count * np.maximum(self.experts, 1.0)
 
 
@@ -58,7 +62,9 @@ class Attention:
 
     @property
     def flops_forward(self) -> Array:
-        """Forward FLOPs of scores and values: 2 · sequences · queries · context · heads · (d_qk + d_v), halved when causal."""
+        """Forward FLOPs of scores and values: 2 · sequences · queries · context · heads · (d_qk + d_v),
+        halved when causal.
+        """
         full = (
             2.0
             * self.sequences
@@ -72,7 +78,9 @@ class Attention:
 
 @dataclass(frozen=True, slots=True)
 class MemoryOperation:
-    """An operation bound by memory bandwidth: bytes read and written, and how many kernels it launches unfused."""
+    """An operation bound by memory bandwidth: bytes read and written, and how many kernels it launches
+    unfused.
+    """
 
     name: str
     forward_bytes: Array
@@ -85,7 +93,8 @@ class MemoryOperation:
 class LayerWork:
     """All that one layer of one kind does in one micro-batch on one rank, and what it must exchange.
 
-    Exchange volumes are bytes per rank of the *full* tensor that the collective handles (before division by the group).
+    Exchange volumes are bytes per rank of the *full* tensor that the collective handles (before division by
+    the group).
     """
 
     kind: str

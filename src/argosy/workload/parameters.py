@@ -18,8 +18,9 @@ class LayerParameters:
     """Parameters of one layer (or embedding, head), by how parallelism divides them. All are counts.
 
     `sharded` divide by tensor parallelism; `key_value` divide by it until each rank holds one key/value head;
-    `replicated` are on every rank (norms, router, the narrow projections of latent attention); `experts` divide by
-    expert and expert-tensor parallelism. `active_experts` of the expert parameters work on one token.
+    `replicated` are on every rank (norms, router, the narrow projections of latent attention); `experts`
+    divide by expert and expert-tensor parallelism. `active_experts` of the expert parameters work on one
+    token.
     """
 
     sharded: float = 0.0
@@ -60,12 +61,13 @@ class LayerParameters:
 
 @dataclass(frozen=True)
 class ParameterCount:
-    """Parameters of a model. Multi-token-prediction modules are counted apart, in `mtp`, and in no other field.
+    """Parameters of a model. Multi-token-prediction modules are counted apart, in `mtp`, and in no other
+    field.
 
-    `without_input_embedding` is the N of 6·N·tokens (`mfu.parameters_only`): the parameters that multiply, that is the
-    active ones of the layers, the final norm and the output projection, but not the input embedding, which is a
-    look-up, nor learned positions. In a mixture of experts it counts the *active* experts. A tied embedding counts
-    once, as the output projection.
+    `without_input_embedding` is the N of 6·N·tokens (`mfu.parameters_only`): the parameters that multiply,
+    that is the active ones of the layers, the final norm and the output projection, but not the input
+    embedding, which is a look-up, nor learned positions. In a mixture of experts it counts the *active*
+    experts. A tied embedding counts once, as the output projection.
     """
 
     total: float
@@ -107,22 +109,26 @@ def count(model: ModelArchitecture) -> ParameterCount:
 
 
 def embedding_parameters(model: ModelArchitecture) -> LayerParameters:
-    """The input embedding (divided over the vocabulary by tensor parallelism) and learned positions (replicated)."""
+    """The input embedding (divided over the vocabulary by tensor parallelism) and learned positions
+    (replicated).
+    """
     return LayerParameters(
         sharded=float(model.vocab * model.hidden), replicated=float(model.learned_positions * model.hidden)
     )
 
 
 def head_parameters(model: ModelArchitecture) -> LayerParameters:
-    """The final norm and the output projection, as the last stage holds them (tied or not: it needs the matrix)."""
+    """The final norm and the output projection, as the last stage holds them (tied or not: it needs the
+    matrix).
+    """
     return LayerParameters(sharded=float(model.vocab * model.hidden), replicated=_norm(model))
 
 
 def layer_parameters(model: ModelArchitecture, kind: str) -> LayerParameters:
     """Parameters of one layer of `kind` (`dense`, `moe`, windowed or not, `mtp`; `embedding` and `head` too).
 
-    `mtp` is one module: a layer like the model's last, a projection from 2·hidden to hidden and three norms; embedding
-    and output projection are the main model's (DeepSeek-V3, arXiv:2412.19437, section 2.2).
+    `mtp` is one module: a layer like the model's last, a projection from 2·hidden to hidden and three norms;
+    embedding and output projection are the main model's (DeepSeek-V3, arXiv:2412.19437, section 2.2).
     """
     if kind == "embedding":
         return embedding_parameters(model)
@@ -162,7 +168,9 @@ def _grouped_attention(model: ModelArchitecture) -> LayerParameters:
 
 
 def _latent_attention(model: ModelArchitecture) -> LayerParameters:
-    """Multi-head latent attention (DeepSeek-V2, arXiv:2405.04434, section 2.1): narrow down, norm, widen per head."""
+    """Multi-head latent attention (DeepSeek-V2, arXiv:2405.04434, section 2.1): narrow down, norm, widen per
+    head.
+    """
     mla = model.mla
     assert mla is not None
     h, heads = model.hidden, model.heads

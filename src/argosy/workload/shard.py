@@ -14,9 +14,9 @@ Array = Any  # float or numpy array (L,)
 class Shard:
     """One rank's share. All fields are floats or arrays (L,) and broadcast.
 
-    `tokens` are those of the tensor-parallel group per micro-batch (after context parallelism); `own_tokens` those on
-    which norms, router and dispatch work: with sequence parallelism each rank has its own part of them
-    (Korthikanti et al. 2022, arXiv:2205.05198, section 4.2.2), without it every rank repeats them all.
+    `tokens` are those of the tensor-parallel group per micro-batch (after context parallelism); `own_tokens`
+    those on which norms, router and dispatch work: with sequence parallelism each rank has its own part of
+    them (Korthikanti et al. 2022, arXiv:2205.05198, section 4.2.2), without it every rank repeats them all.
     """
 
     sequence_length: Array  # tokens per sequence

@@ -1,0 +1,368 @@
+"""Peak memory of one accelerator, stage by stage of the pipeline."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from argosy.training.blocks import layer_sequence
+from argosy.training.job import Job
+from argosy.training.layout import DUALPIPE, FULL, GPIPE, INTERLEAVED, SELECTIVE, ZERO_BUBBLE, Layouts
+from argosy.training.memory_traits import MemoryTraits, StateBytes, memory_traits
+from argosy.training.pipeline import stage_layers
+from argosy.workload import (
+    Shard,
+    Storage,
+    backward_working_bytes,
+    layer_parameters,
+    layer_work,
+    saved_tensors,
+)
+
+Array = Any  # float or numpy array
+COMPUTE_BYTES = (
+    2.0  # of gathered weights, of weight gradients before they are accumulated, of sent activations
+)
+
+
+@dataclass(frozen=True)
+class MemoryBreakdown:
+    """Bytes on the fullest accelerator of every layout, arrays (L,). `stage` is the pipeline rank that it
+    belongs to.
+
+    `activations`: kept for the backward pass, plus what the layer being differentiated holds. `buffers`:
+    placeholder and gathered weights, buckets, sends. `peak_allocated` is the sum of these and of the model's
+    state, what `torch.cuda.max_memory_allocated` counts; `allocator_reserved` adds fragmentation
+    (`max_memory_reserved`); `peak_reserved` adds the driver's context and the communicators, what `nvidia-
+    smi` shows; `overhead` is peak_reserved − peak_allocated.
+    """
+
+    stage: np.ndarray
+    weights: np.ndarray
+    gradients: np.ndarray
+    optimizer: np.ndarray
+    activations: np.ndarray
+    buffers: np.ndarray
+    overhead: np.ndarray
+    peak_allocated: np.ndarray
+    allocator_reserved: np.ndarray
+    peak_reserved: np.ndarray
+
+    def to_dict(self, i: int = 0, capacity: float | None = None) -> dict[str, Any]:
+        """Layout `i` as JSON-ready data, with the keys of the contract; `capacity` in bytes."""
+        names = ("weights", "gradients", "optimizer", "activations", "buffers", "overhead")
+        row: dict[str, Any] = {"stage": int(self.stage[i])}
+        for name in (*names, "peak_allocated", "peak_reserved"):
+            row[name] = float(getattr(self, name)[i])
+        return {**row, "capacity": capacity}
+
+
+def memory(
+    job: Job,
+    layouts: Layouts,
+    traits: MemoryTraits | str = "generic",
+    state: StateBytes | None = None,
+) -> MemoryBreakdown:
+    """Peak memory of every layout, in bytes, on the pipeline stage where it is highest.
+
+    `traits`: how the framework uses memory, or the name of a software stack; `state`: bytes per parameter of
+    the model's state (none: weights in BF16, gradients as the job reduces them, FP32 master and moments).
+
+    A stage holds
+
+        state + in_flight · kept activations + what the worst moment adds,
+
+    with the moments: differentiating a layer while everything in flight is kept; the loss and the output
+    projection on the last stage; the input embedding's gradient on the first. Stages looked at: the first,
+    the second (the fullest of the others that hold no end: it has the most in flight and takes left-over
+    layers first), the one in the middle, the last. Valid for balanced routing up to the model's `imbalance`;
+    peaks of data loading, evaluation and checkpointing are not in it.
+    """
+    traits = memory_traits(traits) if isinstance(traits, str) else traits
+    state = state or StateBytes(gradients=job.gradient_bytes)
+    stages = _Stages.of(job, layouts)
+    parts = _persistent(job, layouts, traits, state, stages)
+    kept, moments = _activations(job, layouts, traits, stages)
+    parts["activations"] = kept + moments
+    parts["buffers"] = _buffers(job, layouts, traits, stages)
+    return _worst(layouts, traits, stages, parts)
+
+
+@dataclass(frozen=True)
+class _Stages:
+    """The pipeline ranks looked at: S per layout."""
+
+    kinds: tuple[str, ...]  # K kinds of layers, sorted
+    rank: np.ndarray  # (L, S) pipeline rank
+    layers: np.ndarray  # (L, S, K) layers of each kind on it
+    held: np.ndarray  # (L, S, K) layers whose parameters are on it: DualPipe holds the mirrored stage too
+    first: np.ndarray  # (L, S) bool: holds the embedding
+    last: np.ndarray  # (L, S) bool: holds the head
+
+    @classmethod
+    def of(cls, job: Job, layouts: Layouts) -> _Stages:
+        sequence = layer_sequence(job)
+        kinds = tuple(sorted(set(sequence)))
+        keys, inverse = np.unique(np.stack([layouts.pp, layouts.vp]), axis=1, return_inverse=True)
+        ranks, counts, mirrored = [], [], []
+        for pp, vp in keys.T:
+            table = stage_layers(sequence, int(pp), int(vp))
+            looked_at = np.array([0, min(1, pp - 1), pp // 2, pp - 1])
+            ranks.append(looked_at)
+            counts.append(table[looked_at])
+            mirrored.append(table[pp - 1 - looked_at])
+        index = inverse.reshape(-1)
+        rank, layers = np.stack(ranks)[index], np.stack(counts)[index]
+        both = layouts.schedule[:, None, None] == DUALPIPE
+        held = layers + np.where(both, np.stack(mirrored)[index], 0)
+        end = layouts.pp[:, None] - 1
+        ends = both[..., 0] & ((rank == 0) | (rank == end))
+        return cls(kinds, rank, layers, held, (rank == 0) | ends, (rank == end) | ends)
+
+    def total(self, per_layer: dict[str, Array], held: bool = False) -> np.ndarray:
+        """Sum over a stage's layers of a number per layer of each kind (L,): (L, S)."""
+        layers = self.held if held else self.layers
+        return sum(layers[..., k] * _column(per_layer[kind]) for k, kind in enumerate(self.kinds))
+
+    def largest(self, per_layer: dict[str, Array]) -> np.ndarray:
+        """The largest number among the kinds of layers that a stage has, (L, S)."""
+        present = [
+            np.where(self.layers[..., k] > 0, _column(per_layer[kind]), 0.0)
+            for k, kind in enumerate(self.kinds)
+        ]
+        return np.max(present, axis=0)
+
+
+def _column(value: Array) -> np.ndarray:
+    return np.asarray(value, float).reshape(-1, 1)
+
+
+def _persistent(
+    job: Job, layouts: Layouts, traits: MemoryTraits, state: StateBytes, stages: _Stages
+) -> dict[str, np.ndarray]:
+    """Weights, gradients and optimizer state by ZeRO stage (arXiv:1910.02054, section 5), (L, S) each."""
+    dense, experts = _parameters(job, layouts, stages)
+    zero = _column(layouts.zero)
+    replicas, expert_replicas = _column(layouts.dp * layouts.cp), _column(layouts.expert_dp)
+
+    def held(bytes_per_parameter: Array, sharded: np.ndarray) -> np.ndarray:
+        whole = np.where(sharded, replicas, 1)
+        whole_experts = np.where(sharded, expert_replicas, 1)
+        return bytes_per_parameter * (dense / whole + experts / whole_experts)
+
+    master, weights = state.master, state.weights
+    if traits.sharded_parameter_is_master:
+        # The sharded FP32 parameters are the master; half-precision weights exist only gathered (see
+        # buffers).
+        weights = np.where(zero >= 2, state.master, state.weights)
+        master = np.where(zero >= 2, 0.0, state.master)
+    gathered = zero >= 3
+    if traits.sharded_parameter_is_master:
+        gathered = zero >= 2
+    return {
+        "weights": held(weights, gathered),
+        "gradients": held(state.gradients, zero >= 2),
+        "optimizer": held(master + state.moments, zero >= 1),
+    }
+
+
+def _parameters(job: Job, layouts: Layouts, stages: _Stages) -> tuple[np.ndarray, np.ndarray]:
+    """Parameters of a rank outside and inside experts, (L, S) each; a tied embedding is on both ends."""
+    model = job.model
+    layers = {kind: layer_parameters(model, kind) for kind in stages.kinds}
+    dense = stages.total({kind: p.dense_on_rank(layouts.tp) for kind, p in layers.items()}, held=True)
+    experts = stages.total(
+        {kind: p.experts_on_rank(layouts.ep, layouts.etp) for kind, p in layers.items()}, held=True
+    )
+    embedding = _column(layer_parameters(model, "embedding").dense_on_rank(layouts.tp))
+    head = _column(layer_parameters(model, "head").dense_on_rank(layouts.tp))
+    shared = stages.first & stages.last & model.tied_embeddings
+    return dense + stages.first * embedding + (stages.last & ~shared) * head, experts
+
+
+def in_flight(layouts: Layouts, rank: np.ndarray) -> np.ndarray:
+    """Micro-batches whose activations a pipeline rank keeps at its fullest, (L, S) as `rank`.
+
+    - 1F1B: the pipeline's depth behind the rank, p − r (Narayanan et al. 2021, arXiv:2104.04473, section
+      2.2).
+    - interleaved: (2 (p − r − 1) + (v − 1) p + 1) / v; on the first rank p (1 + (p − 1)/(p v)) (Korthikanti
+      et al. 2022, arXiv:2205.05198, section 4.2.3).
+    - zero-bubble H1: p on every rank, because weight gradients are postponed (Qi et al. 2023,
+      arXiv:2401.10241).
+    - DualPipe: p + 1 (DeepSeek-V3, arXiv:2412.19437, table 2). - GPipe: all.
+    Never more than the step has.
+    """
+    p, v, m = (_column(x) for x in (layouts.pp, layouts.vp, layouts.grad_accumulation))
+    schedule = layouts.schedule[:, None]
+    depth = np.where(schedule == INTERLEAVED, (2 * (p - rank - 1) + (v - 1) * p + 1) / v, p - rank)
+    depth = np.where(schedule == ZERO_BUBBLE, p, depth)
+    depth = np.where(schedule == DUALPIPE, p + 1, depth)
+    return np.where(schedule == GPIPE, m, np.minimum(depth, m))
+
+
+def _activations(
+    job: Job, layouts: Layouts, traits: MemoryTraits, stages: _Stages
+) -> tuple[np.ndarray, np.ndarray]:
+    """Kept activations of all micro-batches in flight, and the most that one moment adds to them, (L, S)
+    each.
+    """
+    shard, storage = shard_of(job, layouts), storage_of(job, traits)
+    kept, working = {}, {}
+    for kind in stages.kinds:
+        kept[kind], working[kind] = _layer_activations(job, kind, layouts, traits, shard, storage)
+    one = stages.total(kept)
+    flying = in_flight(layouts, stages.rank)
+    layer_moment = stages.largest(working)
+    head_moment = np.where(stages.last, _column(_head_bytes(job, shard, traits)), 0.0)
+    # The embedding's gradient comes when its micro-batch's activations are gone.
+    gradient = COMPUTE_BYTES * job.model.vocab * job.model.hidden / shard.tp
+    embedding_moment = np.where(stages.first, _column(gradient) - one, 0.0)
+    return flying * one, np.maximum(np.maximum(layer_moment, head_moment), embedding_moment)
+
+
+def shard_of(job: Job, layouts: Layouts) -> Shard:
+    """What one rank sees of a micro-batch."""
+    x = layouts
+    return Shard(job.sequence_length, x.micro_batch, x.tp, x.cp, x.ep, x.etp, x.sequence_parallel)
+
+
+def storage_of(job: Job, traits: MemoryTraits) -> Storage:
+    """The framework's storage, with narrow copies of the products' inputs where the job computes in FP8 or
+    FP4.
+    """
+    narrow = job.precision.startswith(("fp8", "mxfp8", "nvfp4", "fp4"))
+    if narrow and traits.narrow_inputs:
+        return replace(traits.storage, linear_input_bytes=1.0)
+    return traits.storage
+
+
+def _layer_activations(
+    job: Job, kind: str, layouts: Layouts, traits: MemoryTraits, shard: Shard, storage: Storage
+) -> tuple[np.ndarray, np.ndarray]:
+    """Bytes that a layer keeps by the layout's recomputation, and bytes while it is differentiated, (L,)
+    each.
+    """
+    base = layer_sequence(job)[job.model.layers - 1] if kind == "mtp" else kind
+    saved = saved_tensors(job.model, base, shard, storage)
+    everything = sum(saved.values())
+    differentiating = backward_working_bytes(job.model, base, shard, storage)
+    selective = _selective(saved, traits)
+    kept = np.where(layouts.recompute == SELECTIVE, selective, everything)
+    kept = np.where(layouts.recompute == FULL, saved["layer_input"], kept)
+    return kept, differentiating + everything - kept
+
+
+def _selective(saved: dict[str, Array], traits: MemoryTraits) -> Array:
+    """Bytes that selective recomputation keeps of a layer."""
+    if traits.selective == "core":
+        return sum(bytes for name, bytes in saved.items() if name != "scores")
+    return sum(share * saved.get(name, 0.0) for name, share in _ALTERNATE_PRODUCTS.items())
+
+
+# torchtitan's per-operator checkpointing keeps attention and every second product in the order query, key,
+# value, output, gate, up, down; the last one's output has the size of the feed-forward's input.
+_ALTERNATE_PRODUCTS = {
+    "layer_input": 1.0,
+    "queries": 1.0,
+    "values": 1.0,
+    "attention_output": 1.0,
+    "attention_statistics": 1.0,
+    "scores": 1.0,
+    "gate_up": 0.5,
+    "feed_forward_input": 1.0,
+    "expert_inputs": 1.0,
+    "experts_gate_up": 0.5,
+    "shared_gate_up": 0.5,
+}
+
+
+def _head_bytes(job: Job, shard: Shard, traits: MemoryTraits) -> Array:
+    """The worst of two moments at the end of the forward pass: in the loss, and in the projection's
+    backward, (L,).
+
+    The projection's backward holds logits' gradients, the gradient of its weights, its gathered input and
+    that input's gradient; both hold the final norm's input and output. A prediction module adds a second set
+    of logits.
+    """
+    model = job.model
+    logits = shard.tokens * model.vocab / shard.tp
+    hidden = shard.tokens * model.hidden * COMPUTE_BYTES
+    norm = 2 * shard.own_tokens * model.hidden * COMPUTE_BYTES
+    loss = logits * (traits.fused_loss_bytes if job.fused_cross_entropy else traits.loss_bytes)
+    weights = model.vocab * model.hidden / shard.tp * COMPUTE_BYTES
+    projection = logits * traits.projection_bytes + weights + 2 * hidden
+    return norm + np.maximum(loss, projection)
+
+
+def _buffers(job: Job, layouts: Layouts, traits: MemoryTraits, stages: _Stages) -> np.ndarray:
+    """Placeholders, gathered units, buckets and pipeline sends, (L, S)."""
+    x, model = layouts, job.model
+    total = np.full(stages.rank.shape, traits.bucket_bytes)
+    sent = 2 * shard_of(job, x).own_tokens * model.hidden * COMPUTE_BYTES
+    total = total + _column(np.where(x.pp > 1, sent, 0.0))
+    if traits.cached_weight_gradients:
+        total = total + _placeholders(job, x, stages)
+    parameters = {kind: layer_parameters(model, kind) for kind in stages.kinds}
+    units = {k: p.dense_on_rank(x.tp) + p.experts_on_rank(x.ep, x.etp) for k, p in parameters.items()}
+    # A gathered unit is in the compute format; its gradient exists in that format and, being reduced, in
+    # FP32.
+    unit = stages.largest(units) * (COMPUTE_BYTES * (traits.gathered_units + 1) + REDUCED_BYTES)
+    ends = _column(layer_parameters(model, "head").dense_on_rank(x.tp)) * COMPUTE_BYTES
+    ends = ends * (stages.first * 1.0 + stages.last)
+    return total + np.where(_column(x.zero) >= 2, unit + ends, 0.0)
+
+
+REDUCED_BYTES = 4.0  # gradients are reduced in FP32
+
+
+def _placeholders(job: Job, layouts: Layouts, stages: _Stages) -> np.ndarray:
+    """One placeholder gradient per distinct weight matrix of the layers that a stage has, (L, S)."""
+    x = layouts
+    sizes: dict[str, np.ndarray] = {}
+    for k, kind in enumerate(stages.kinds):
+        work = layer_work(
+            job.model,
+            kind,
+            sequence_length=job.sequence_length,
+            micro_batch=x.micro_batch,
+            tp=x.tp,
+            cp=x.cp,
+            ep=x.ep,
+            etp=x.etp,
+            sequence_parallel=x.sequence_parallel,
+        )
+        for gemm in work.gemms:
+            if gemm.quantised:
+                size = np.where(stages.layers[..., k] > 0, _column(gemm.n * gemm.k + 0 * x.tp), 0.0)
+                sizes[gemm.name] = np.maximum(sizes.get(gemm.name, 0.0), size)
+    return COMPUTE_BYTES * sum(sizes.values())
+
+
+def _worst(
+    layouts: Layouts, traits: MemoryTraits, stages: _Stages, parts: dict[str, np.ndarray]
+) -> MemoryBreakdown:
+    """The fullest stage of every layout."""
+    total = sum(parts.values())
+    worst = np.argmax(total, axis=1)
+    rows = np.arange(len(layouts))
+
+    def of(value: np.ndarray) -> np.ndarray:
+        return np.broadcast_to(value, total.shape)[rows, worst]
+
+    allocated = of(total)
+    reserved = allocated * (1 + traits.fragmentation)
+    x = layouts
+    groups = (x.tp, x.cp, x.pp, x.dp * x.cp, np.where(x.ep > 1, x.ep, 1))
+    communicators = sum((group > 1).astype(float) for group in groups)
+    peak = reserved + traits.context_bytes + traits.communicator_bytes * communicators
+    named = {name: of(value) for name, value in parts.items()}
+    return MemoryBreakdown(
+        stage=of(stages.rank),
+        **named,
+        overhead=peak - allocated,
+        peak_allocated=allocated,
+        allocator_reserved=reserved,
+        peak_reserved=peak,
+    )
