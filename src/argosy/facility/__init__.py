@@ -1,7 +1,7 @@
 """Power, heat, money, carbon and water of a fleet, each with its boundary."""
 
 from argosy.facility.cooling import CLASSES, Overhead, Racks, needed_class, overhead, pack
-from argosy.facility.cost import Capital, capital, owned, rented
+from argosy.facility.cost import Capital, capital, cost, owned, rented
 from argosy.facility.facility import BOUNDARY, ItLoad, embodied_carbon, facility
 from argosy.facility.node import NodePower, node_power
 from argosy.facility.phases import PowerPhases
@@ -18,6 +18,7 @@ __all__ = [
     "Racks",
     "SiteNumbers",
     "capital",
+    "cost",
     "embodied_carbon",
     "facility",
     "needed_class",

@@ -84,27 +84,30 @@ class Racks:
     reason: str
 
 
-def pack(values: Values, cooling: str, nodes: Array, node_w: Array) -> Racks:
+def pack(values: Values, cooling: str, nodes: Array, node_w: Array, per_rack: int | None = None) -> Racks:
     """Racks for `nodes` of `node_w` watts each (at the level that breakers are sized on) under `cooling`.
 
-    As many nodes as space and the class's heat limit allow, at least one; a node above the limit does not
-    fit.
+    As many nodes as space and the class's heat limit allow, at least one; a rack above the limit does not
+    fit. `per_rack`: nodes of a rack that comes as one machine (NVL72: 18), which is never split.
     """
     limit = values[f"cooling.{cooling}.rack_limit"]
-    space = values["facility.rack.nodes_by_space"]
-    by_heat = np.floor(limit / np.asarray(node_w, dtype=float))
-    per_rack = np.maximum(np.minimum(by_heat, space), 1.0)
-    fits = bool(np.all(np.median(by_heat) >= 1))
-    class_needed = needed_class(values, node_w)
-    reason = ""
-    if not fits:
-        reason = (
-            f"a rack of {float(np.median(node_w)) / 1e3:.0f} kW is above the "
-            f"{float(np.median(limit)) / 1e3:.0f} kW that {cooling} carries; "
-            f"it needs {class_needed or 'more than any class here'}"
-        )
-    limited = "heat" if float(np.median(by_heat)) < float(np.median(space)) else "space"
-    return Racks(per_rack, np.ceil(nodes / per_rack), per_rack * node_w, limited, fits, reason)
+    if per_rack is None:
+        by_heat = np.maximum(np.floor(limit / np.asarray(node_w, dtype=float)), 1.0)
+        space = values["facility.rack.nodes_by_space"]
+        limited = "heat" if np.median(by_heat) < np.median(space) else "space"
+        held = np.minimum(by_heat, space)
+    else:
+        limited, held = "machine", np.asarray(float(per_rack))
+    rack_w = held * node_w
+    fits = bool(np.median(rack_w) <= np.median(limit))
+    reason = "" if fits else _too_hot(values, cooling, float(np.median(rack_w)), float(np.median(limit)))
+    return Racks(held[()], np.ceil(nodes / held), rack_w, limited, fits, reason)
+
+
+def _too_hot(values: Values, cooling: str, rack_w: float, limit_w: float) -> str:
+    needed = needed_class(values, rack_w)
+    advice = f"write facility.cooling: {needed}" if needed else "no class of the catalog carries it"
+    return f"a rack of {rack_w / 1e3:.0f} kW is above the {limit_w / 1e3:.0f} kW that {cooling} carries; {advice}"
 
 
 def needed_class(values: Values, rack_w: Array) -> str:

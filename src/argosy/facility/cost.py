@@ -40,16 +40,15 @@ def capital(
 ) -> Capital:
     """Purchase prices of `nodes` (spares included) whose IT load peaks at `it_peak_w` watts.
 
-    A node's price is the catalog's, or its accelerators' prices times a factor for the server. Network and
+    A node's price is the catalog's, or that of its accelerators as sold in a server. Network and
     storage are those given (USD, whole fleet), or take their usual shares of the cluster's capital. Hall and
     plant cost so much per IT watt. Raises FactError where no price is known: then the scenario must give a
     rental price.
     """
     if f"nodes.{node}.price" in values:
         each = values[f"nodes.{node}.price"]
-    elif f"accelerators.{accelerator}.price" in values:
-        each = values[f"accelerators.{accelerator}.price"] * accelerators_per_node
-        each = each * values["facility.money.server_factor"]
+    elif f"prices.{accelerator}.capital" in values:
+        each = values[f"prices.{accelerator}.capital"] * accelerators_per_node
     else:
         raise FactError(f"no price of {node or accelerator} is known: give prices.accelerator_hour")
     servers = nodes * each
@@ -67,6 +66,25 @@ def capital(
         cluster * storage_share if storage_usd is None else storage_usd,
         it_peak_w * values["facility.money.site_capital"],
     )
+
+
+def cost(
+    values: Values,
+    prices: Prices,
+    site: SiteNumbers,
+    bought: Capital | None,
+    accelerator_hours: Array,
+    duration_s: Array,
+    energy_kwh: Array,
+    it_peak_w: Array,
+) -> dict[str, Any]:
+    """The contract's `cost` object: rented where the scenario gives a rental price, else owned. See both for
+    arguments."""
+    if prices.accelerator_hour is not None:
+        return rented(accelerator_hours, prices)
+    if bought is None:
+        raise FactError("neither a rental price nor a purchase price is known: give prices.accelerator_hour")
+    return owned(values, prices, site, bought, accelerator_hours, duration_s, energy_kwh, it_peak_w)
 
 
 def rented(accelerator_hours: Array, prices: Prices) -> dict[str, Any]:

@@ -21,7 +21,7 @@ from argosy.spec import Facility
 Array = Any  # float or numpy array (n,): one entry per draw
 
 BOUNDARY = (
-    "IT: nodes at their power inlets (hosts and fans included), spares, switches and optics, storage, management; "
+    "IT: nodes at their inlets (hosts and fans included), spares, switches, optics, storage, management; "
     "facility: IT × PUE at the utility meter; mean: measured power of the job; peak: every node at its cap"
 )
 
@@ -81,7 +81,9 @@ def facility(
     mean, peak = load.mean_w(values, phases, busy_share), load.peak_w(values)
     plant = overhead(values, settings.cooling, site)
     pue = plant.pue if settings.pue is None else settings.pue
-    racks = pack(values, settings.cooling, load.nodes + load.spare_nodes, load.node.capped_w)
+    racks = pack(
+        values, settings.cooling, load.nodes + load.spare_nodes, load.node.capped_w, load.node.per_rack
+    )
     it_kwh = power_law.energy_kwh(mean, duration_s)
     per_kwh = site.kg_per_j * units.convert(1.0, "kWh", "J")
     margin = None if settings.envelope is None else 1.0 - peak * pue / settings.envelope
@@ -112,17 +114,17 @@ def facility(
 def embodied_carbon(values: Values, load: ItLoad, duration_s: Array) -> dict[str, Array]:
     """kg CO2e of making the accelerators, charged by the run's share of their used life: low, central, high.
 
-    Accelerators alone: hosts, network and building are not in it. The band is the published disagreement.
+    Accelerators alone: hosts, network and building are not in it. The band is the published disagreement,
+    that of the H100 where nothing is published for the accelerator.
     """
-    own = f"nodes.{load.node.name}.embodied_carbon"
-    path, units_per_node = (
-        (own, 1) if own in values else ("facility.embodied.accelerator", load.node.accelerators)
-    )
+    path = "facility.embodied.accelerator"
     fact = values.facts[path]
     values.used[path] = fact
+    low = fact.value if fact.low is None else fact.low
+    high = fact.value if fact.high is None else fact.high
     band = carbon_law.embodied_kg(
-        (load.nodes + load.spare_nodes) * units_per_node,
-        carbon_law.Band(fact.low, fact.value, fact.high),
+        (load.nodes + load.spare_nodes) * load.node.accelerators,
+        carbon_law.Band(low, fact.value, high),
         duration_s,
         values["facility.embodied.life"],
         values["facility.money.availability"],

@@ -28,8 +28,9 @@ class NodePower:
     capped_w: Array
     nameplate_w: Array
     accelerators: int
+    accelerator: str = ""
     cap_binds: bool = False
-    name: str = ""
+    per_rack: int | None = None
 
     def at(self, utilization: Array) -> Array:
         """Mean watts at a share of the way from idle to measured maximum."""
@@ -37,42 +38,64 @@ class NodePower:
 
 
 def node_power(
-    values: Values, node: str | None, accelerator: str, accelerators_per_node: int, cap_w: Array | None = None
+    values: Values,
+    node: str | None,
+    accelerator: str,
+    accelerators_per_node: int,
+    cap_w: Array | None = None,
+    rack: str | None = None,
 ) -> NodePower:
     """The four levels of a catalog node, with a cap of `cap_w` watts on each accelerator's board.
 
     What the catalog does not have for the node is built from its accelerators: nameplate by the usual ratio
     of server to chips, the measured maximum as a fraction of nameplate, idle from idle boards and a share of
-    the host.
+    the host. `rack`: the rack-scale machine that the node is a tray of; what its nameplate holds beside the
+    trays (NVLink switches) is shared among them, at every level. Raises FactError where no nameplate is
+    known.
     """
-    board = {
-        level: values.get(f"accelerators.{accelerator}.power_{level}")
-        for level in ("idle", "measured", "nameplate")
-    }
-    own = {
-        level: values.get(f"nodes.{node}.power_{level}") for level in ("idle", "measured_max", "nameplate")
-    }
-    boards_nameplate = accelerators_per_node * board["nameplate"] if board["nameplate"] is not None else None
+    board = _levels(values, f"accelerators.{accelerator}", ("idle", "measured", "nameplate"))
+    own = _levels(values, f"nodes.{node}", ("idle", "measured_max", "nameplate"))
     nameplate = own["nameplate"]
     if nameplate is None:
-        if boards_nameplate is None:
+        if board["nameplate"] is None:
             raise FactError(f"no nameplate power is known for {node or accelerator}: give power_nameplate")
-        nameplate = boards_nameplate * values["facility.node.chip_to_server"]
+        ratio = values["facility.node.chip_to_server"]
+        nameplate = accelerators_per_node * board["nameplate"] * ratio
     measured = own["measured_max"]
     if measured is None:
         measured = nameplate * values["facility.node.measured_fraction"]
     idle = own["idle"]
     if idle is None:
         idle = _built_idle(values, accelerators_per_node, board, nameplate)
+    extra, per_rack = _rack_extra(values, rack, accelerators_per_node, nameplate)
+    idle, measured, nameplate = idle + extra, measured + extra, nameplate + extra
+    saved, measured_saved, binds = _cap(board, accelerators_per_node, cap_w)
+    capped = nameplate - saved
+    measured = np.minimum(measured - measured_saved, capped)
+    return NodePower(idle, measured, capped, nameplate, accelerators_per_node, accelerator, binds, per_rack)
+
+
+def _levels(values: Values, entry: str, names: tuple[str, ...]) -> dict[str, Array]:
+    return {name: values.get(f"{entry}.power_{name}") for name in names}
+
+
+def _rack_extra(values: Values, rack: str | None, count: int, nameplate: Array) -> tuple[Array, int | None]:
+    """Watts per node that its rack draws beside its nodes, and nodes per rack."""
+    if rack is None:
+        return 0.0, None
+    per_rack = round(values[f"racks.{rack}.accelerators"] / count)
+    return np.maximum(values[f"racks.{rack}.power_nameplate"] / per_rack - nameplate, 0.0), per_rack
+
+
+def _cap(board: dict[str, Array], count: int, cap_w: Array | None) -> tuple[Array, Array, bool]:
+    """Watts that a cap takes from the node's nameplate and from its measured maximum; whether it slows the
+    chips."""
     if cap_w is None or board["nameplate"] is None:
-        return NodePower(idle, measured, nameplate, nameplate, accelerators_per_node, name=node or "")
-    board_measured = board["measured"] if board["measured"] is not None else board["nameplate"]
-    capped = nameplate - accelerators_per_node * np.maximum(board["nameplate"] - cap_w, 0.0)
-    limited = measured - accelerators_per_node * np.maximum(board_measured - cap_w, 0.0)
-    binds = bool(np.any(board_measured > np.asarray(cap_w)))
-    return NodePower(
-        idle, np.minimum(limited, capped), capped, nameplate, accelerators_per_node, binds, node or ""
-    )
+        return 0.0, 0.0, False
+    measured = board["measured"] if board["measured"] is not None else board["nameplate"]
+    saved = count * np.maximum(board["nameplate"] - cap_w, 0.0)
+    binds = bool(np.median(measured) > np.median(cap_w))
+    return saved, count * np.maximum(measured - cap_w, 0.0), binds
 
 
 def _built_idle(values: Values, count: int, board: dict[str, Array], nameplate: Array) -> Array:

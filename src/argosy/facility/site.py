@@ -45,23 +45,25 @@ class SiteNumbers:
         return np.asarray(mean + seasonal * season + daily * day + spread * today)
 
 
-def site_numbers(values: Values, facility: Facility, prices: Prices) -> SiteNumbers:
+def site_numbers(
+    values: Values, facility: Facility, prices: Prices, region: str | None = None
+) -> SiteNumbers:
     """The numbers of the scenario's site: those it gives, then the region's in the catalog, then assumptions.
 
-    Raises FactError where neither the scenario nor the catalog knows the site's temperature, price or
-    carbon.
+    `region`: the catalog's own name of the site, where the scenario's is an alias. Raises FactError where
+    neither the scenario nor the catalog knows the site's temperature, price or carbon.
     """
     site = facility.site
     price = next((x for x in (prices.electricity, site.electricity) if x is not None), None)
     carbon = site.carbon_intensity
-    region = f"regions.{site.name}"
+    region = f"regions.{region or site.name}"
     fact = values.facts.get(f"{region}.carbon_intensity")
     basis = "given in the scenario" if carbon is not None else (fact.kind if fact else "")
     return SiteNumbers(
         site.name,
         _or(site.temperature_c, values, f"{region}.temperature", "°C", "temperature_c"),
         _get(values, f"{region}.seasonal_amplitude", "facility.climate.seasonal_amplitude"),
-        _get(values, f"{region}.daily_amplitude", "facility.climate.daily_amplitude"),
+        values["facility.climate.daily_amplitude"],
         values["facility.climate.spread"],
         _or(price, values, f"{region}.electricity", "USD/J", "electricity"),
         _or(carbon, values, f"{region}.carbon_intensity", "kg/J", "carbon_intensity"),

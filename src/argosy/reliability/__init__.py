@@ -2,7 +2,6 @@
 
 from argosy.reliability.checkpoints import Cadence, CheckpointCost, cadence, checkpoint_cost
 from argosy.reliability.goodput import Goodput, goodput
-from argosy.reliability.model import JobReliability, job_reliability
 from argosy.reliability.rates import CategoryRate, FailureRates, failure_rates, presets
 from argosy.reliability.recovery import (
     POLICIES,
@@ -25,7 +24,6 @@ __all__ = [
     "FailureEvent",
     "FailureRates",
     "Goodput",
-    "JobReliability",
     "Lives",
     "Maintenance",
     "Recovery",
@@ -34,7 +32,6 @@ __all__ = [
     "failure_rates",
     "goodput",
     "group_start_up_s",
-    "job_reliability",
     "lives",
     "presets",
     "restart_s",

@@ -80,7 +80,7 @@ def _write_bandwidth(values: Values, nodes: Array, storage_bytes_per_s: Array) -
     """Bytes per second that the writers reach together: the storage's, or what their own links carry."""
     return np.minimum(
         storage_bytes_per_s * values["reliability.checkpoint.storage_efficiency"],
-        nodes * values["reliability.checkpoint.node_bandwidth"],
+        nodes * values["storage.SuperPOD.bandwidth_per_node"],
     )
 
 

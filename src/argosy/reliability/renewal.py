@@ -32,12 +32,12 @@ class Lives:
     @property
     def wall_s(self) -> np.ndarray:
         """Wall-clock seconds of each life (n,)."""
-        return np.sum(list(self.seconds.values()), axis=0)
+        return np.asarray(np.sum(list(self.seconds.values()), axis=0))
 
     @property
     def ettr(self) -> np.ndarray:
         """Productive ÷ wall-clock time of each life (n,)."""
-        return self.seconds["productive"] / self.wall_s
+        return np.asarray(self.seconds["productive"] / self.wall_s)
 
 
 def lives(
