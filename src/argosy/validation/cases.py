@@ -152,8 +152,11 @@ def _layouts(row: Row, era: eras.Era, model: ModelArchitecture, gpus: int) -> tu
         notes.append("micro-batch not stated: the fastest of those that fit, as a tuned run would take")
     grid = np.array([(b, v) for b in micros for v in chunks])
     ep = row.count("ep") or 1
+    etp = row.count("etp") or (tp if model.moe and dp * cp % ep == 0 else 1)
+    if model.moe and row.count("etp") is None and tp > 1:
+        notes.append(f"expert tensor parallelism not stated: {etp}, Megatron-Core's default where it divides")
     layouts = Layouts.one(
-        tp=tp, pp=pp, cp=cp, dp=dp, ep=ep, etp=row.count("etp") or 1, vp=grid[:, 1], micro_batch=grid[:, 0],
+        tp=tp, pp=pp, cp=cp, dp=dp, ep=ep, etp=etp, vp=grid[:, 1], micro_batch=grid[:, 0],
         grad_accumulation=batch // (dp * grid[:, 0]), zero=zero, sequence_parallel=_sequence_parallel(row, era, tp),
     )  # fmt: skip
     return layouts, batch, notes

@@ -32,12 +32,15 @@ class AttentionKernel:
     """What a kernel generation reaches on one accelerator generation.
 
     `forward_ceiling`: share of peak of long forward sequences, None where the measured curve is this kernel's;
-    `backward_ratio`: backward FLOP/s over forward FLOP/s.
+    `backward_ratio`: backward FLOP/s over forward FLOP/s; `score_traffic`: for unfused attention, bytes moved per
+    score over those of UNFUSED_FORWARD_BYTES and UNFUSED_BACKWARD_BYTES. Floats or arrays of draws (n,).
     """
 
-    forward_ceiling: float | None
-    backward_ratio: float
-    source: str
+    name: str
+    forward_ceiling: Array | None
+    backward_ratio: Array
+    score_traffic: Array = 1.0
+    source: str = ""
 
 
 def attention_flops(
@@ -64,7 +67,7 @@ def attention_time(
     v_head_dim: float,
     causal: bool = True,
     backward: bool = False,
-    kernel_generation: str = "flash2",
+    kernel_generation: str | AttentionKernel = "flash2",
 ) -> Array:
     """Seconds of one attention call on one rank, forward or backward; array arguments broadcast.
 
@@ -72,13 +75,18 @@ def attention_time(
     causality halves it, `heads` and `kv_heads` on this rank. Fused kernels:
         FLOPs · (1 + ramp/context) ÷ (peak · ceiling), not below bytes(Q, K, V, O) ÷ memory rate, + overhead
     with ceiling and ramp by head dimension from the forward measurements; the backward has 2.5 times the FLOPs at the
-    generation's `backward_ratio`. `kernel_generation`: one of ATTENTION_KERNELS; `unfused` computes the full square in
+    generation's `backward_ratio`. `kernel_generation`: one of
+    ATTENTION_KERNELS, or an AttentionKernel of one's own; `unfused` computes the full square in
     batched products and moves every score through memory. Fitted for 1,024–16,384 tokens, head dimensions 64–256.
     """
-    if kernel_generation == "unfused":
-        return _unfused(device, sequences, queries, context, heads, qk_head_dim, v_head_dim, backward)
     curves = device.curves
-    kernel = attention_kernel(kernel_generation, curves.generation)
+    kernel = (
+        attention_kernel(kernel_generation, curves.generation)
+        if isinstance(kernel_generation, str)
+        else kernel_generation
+    )
+    if kernel.name == "unfused":
+        return _unfused(device, kernel, sequences, queries, context, heads, qk_head_dim, v_head_dim, backward)
     curve = curves.attention["bf16"]
     ceiling = np.interp(qk_head_dim, curve.head_dims, curve.ceiling)
     if (
@@ -97,6 +105,7 @@ def attention_time(
 
 def _unfused(
     device: Device,
+    kernel: AttentionKernel,
     sequences: Array,
     queries: Array,
     context: Array,
@@ -109,7 +118,12 @@ def _unfused(
     batch = np.multiply(sequences, heads)
     rows = batch * queries  # a batched product fills the device with the tiles of all heads together
     products = gemm_time(device, rows, context, qk) + gemm_time(device, rows, v, context)
-    scores = rows * context * (UNFUSED_BACKWARD_BYTES if backward else UNFUSED_FORWARD_BYTES)
+    scores = (
+        rows
+        * context
+        * (UNFUSED_BACKWARD_BYTES if backward else UNFUSED_FORWARD_BYTES)
+        * kernel.score_traffic
+    )
     return products * (2.0 if backward else 1.0) + scores / (
         device.memory_bandwidth * device.curves.memory_efficiency
     )
@@ -129,4 +143,10 @@ def attention_kernel(kernel_generation: str, device_generation: str) -> Attentio
         )
     entry = kernels[kernel_generation]
     row = entry.get(device_generation, entry["default"])
-    return AttentionKernel(row["forward_ceiling"], row["backward_ratio"], row["source"])
+    return AttentionKernel(
+        kernel_generation,
+        row["forward_ceiling"],
+        row["backward_ratio"],
+        row.get("score_traffic", 1.0),
+        row["source"],
+    )
