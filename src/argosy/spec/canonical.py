@@ -6,7 +6,10 @@ import hashlib
 import json
 from typing import TYPE_CHECKING, Any
 
+from argosy.spec.quantity import STACKS
+
 if TYPE_CHECKING:
+    from argosy.facts import Catalog
     from argosy.spec.scenario import Scenario
 
 HASH_VERSION = "1"  # raised whenever the same text would get another hash
@@ -28,10 +31,16 @@ def canonical(scenario: Scenario) -> dict[str, Any]:
                 key: catalog.fact(f"{section}.{name}.{key}").to_dict() for key in choice["facts"]
             }
     overrides = data["assumptions"]["overrides"]
-    data["assumptions"]["overrides"] = {path: catalog.fact(path).to_dict() for path in overrides}
+    data["assumptions"]["overrides"] = {
+        path: _fact(catalog, path, given) for path, given in overrides.items()
+    }
     rounded = _rounded(data)
     assert isinstance(rounded, dict)
     return rounded
+
+
+def _fact(catalog: Catalog, path: str, given: Any) -> Any:
+    return given if path.startswith(STACKS) else catalog.fact(path).to_dict()
 
 
 def digest(scenario: Scenario) -> str:

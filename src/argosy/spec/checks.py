@@ -7,6 +7,7 @@ from math import prod
 from typing import Any
 
 from argosy.spec.problems import Problem, suggest
+from argosy.spec.quantity import STACKS
 from argosy.spec.yaml_tree import Node, Path_
 
 _LAYOUT = ("tp", "pp", "cp", "dp")
@@ -18,6 +19,7 @@ def faults(tree: Node, data: dict[str, Any]) -> Iterator[Problem]:
     yield from _catalog_names(tree)
     yield from _node_size(tree, data)
     yield from _overrides(tree)
+    yield from _pods(tree, data)
     yield from _jobs(tree, data)
 
 
@@ -35,11 +37,20 @@ def _integer(value: Any) -> int | None:
 # --- the catalog ---------------------------------------------------------------------
 
 
-def _choices(tree: Node) -> Iterator[tuple[str, Node, Path_]]:
+# What the catalog's section is called in a message, and the paths whose values are names of its entries.
+_NAMES: tuple[tuple[str, Path_], ...] = (
+    ("accelerators", ("fleet", "accelerator")),
+    ("nodes", ("fleet", "node")),
+    ("regions", ("facility", "site")),
+    ("reliability", ("reliability", "preset")),
+)
+
+
+def choices(tree: Node) -> Iterator[tuple[str, Node, Path_]]:
     """Every place that names an entry of the catalog: section, node of the choice, path."""
-    for section, path in (("accelerators", ("fleet", "accelerator")), ("nodes", ("fleet", "node"))):
+    for section, path in _NAMES:
         node, found = tree.at(path)
-        if found:
+        if found and node.value is not None:
             yield section, node, path
     fabrics, found = tree.at(("fleet", "fabrics"))
     if found and isinstance(fabrics.value, list):
@@ -50,11 +61,14 @@ def _choices(tree: Node) -> Iterator[tuple[str, Node, Path_]]:
 
 
 def _catalog_names(tree: Node) -> Iterator[Problem]:
-    """Unknown accelerators, nodes and switches, and wrong facts in a mapping that changes one."""
+    """Unknown accelerators, nodes, switches, sites and presets; wrong facts in a mapping that changes one.
+
+    A known name is replaced by the entry's own, so that `H100` and `H100-SXM` are one scenario.
+    """
     from argosy.facts import FactError, load_catalog
 
     catalog = load_catalog()
-    for section, node, path in _choices(tree):
+    for section, node, path in choices(tree):
         fields = node.value if isinstance(node.value, dict) else {"name": node}
         named = fields.get("base") or fields.get("name")
         if named is None or not isinstance(named.value, str):
@@ -62,13 +76,20 @@ def _catalog_names(tree: Node) -> Iterator[Problem]:
         try:
             entry = catalog.entry(section, named.value)
         except FactError:
+            if section == "regions" and isinstance(node.value, dict) and set(node.value) >= _SITE:
+                continue  # a site of the scenario's own
             known = [word for each in catalog.section(section) for word in (each.name, *each.aliases)]
             instead = suggest(named.value, known)
             yield named.problem(path, f"the catalog's {section} have no {named.value!r}", instead)
             continue
-        for key, value in fields.items():
-            if key not in ("name", "base", "facts"):
-                yield from _fact(catalog, entry.path(key), value, (*path, key))
+        named.value = entry.name
+        if section in ("accelerators", "nodes"):
+            for key, value in fields.items():
+                if key not in ("name", "base", "facts"):
+                    yield from _fact(catalog, entry.path(key), value, (*path, key))
+
+
+_SITE = {"temperature_c", "carbon_intensity", "electricity"}  # what a site of one's own must say
 
 
 def _fact(catalog: Any, path: str, node: Node, shown: Path_) -> Iterator[Problem]:
@@ -88,6 +109,8 @@ def _overrides(tree: Node) -> Iterator[Problem]:
     if found and isinstance(overrides.value, dict):
         catalog = load_catalog()
         for path, node in overrides.value.items():
+            if path.startswith(STACKS):
+                continue  # facts of the training room's software stacks, which this room cannot see
             yield from _fact(catalog, path, node, ("assumptions", "overrides", path))
 
 
@@ -114,6 +137,23 @@ def _node_size(tree: Node, data: dict[str, Any]) -> Iterator[Problem]:
         yield where.problem(("fleet", "count"), message, f"write {nearest}")
 
 
+def _pods(tree: Node, data: dict[str, Any]) -> Iterator[Problem]:
+    """The pods of a fabric hold the fleet."""
+    fleet = data.get("fleet")
+    fabrics = fleet.get("fabrics") if isinstance(fleet, dict) else None
+    count = _integer(fleet.get("count")) if isinstance(fleet, dict) else None
+    for index, fabric in enumerate(fabrics if isinstance(fabrics, list) else []):
+        if not isinstance(fabric, dict) or count is None:
+            continue
+        pods, size = _integer(fabric.get("pods")), _integer(fabric.get("pod_accelerators"))
+        if pods and size and pods * size < count:
+            path = ("fleet", "fabrics", index, "pods")
+            message = (
+                f"{pods} pods of {size} accelerators hold {pods * size}, fewer than the {count} of the fleet"
+            )
+            yield tree.at(path)[0].problem(path, message, f"write pods: {-(-count // size)}")
+
+
 # --- jobs ----------------------------------------------------------------------------
 
 
@@ -134,7 +174,17 @@ def _jobs(tree: Node, data: dict[str, Any]) -> Iterator[Problem]:
         layout = job.get("layout")
         if isinstance(layout, dict):
             yield from _layout(tree, (*base, "layout"), layout, count)
-            yield from _batch(tree, base, job, layout)
+        stages = job.get("stages")
+        for number, stage in enumerate(stages if isinstance(stages, list) else [job]):
+            path = (*base, "stages", number) if isinstance(stages, list) else base
+            if not isinstance(stage, dict):
+                continue
+            own = stage.get("layout") if isinstance(stages, list) else None
+            if isinstance(own, dict):
+                yield from _layout(tree, (*path, "layout"), own, count)
+            used = own if own is not None else layout
+            if isinstance(used, dict):
+                yield from _batch(tree, path, stage, used)
 
 
 def _layout(tree: Node, path: Path_, layout: dict[str, Any], count: int | None) -> Iterator[Problem]:
@@ -171,21 +221,15 @@ def _layout(tree: Node, path: Path_, layout: dict[str, Any], count: int | None) 
         )
 
 
-def _batch(tree: Node, base: Path_, job: dict[str, Any], layout: dict[str, Any]) -> Iterator[Problem]:
+def _batch(tree: Node, base: Path_, stage: dict[str, Any], layout: dict[str, Any]) -> Iterator[Problem]:
     """A batch given in sequences divides by dp · micro_batch, where both are fixed."""
     replicas, micro = _integer(layout.get("dp")), _integer(layout.get("micro_batch")) or 1
-    if replicas is None:
+    number, _, word = str(stage.get("global_batch", "")).partition(" ")
+    if replicas is None or not word.strip().startswith("seq") or not number.isdecimal():
         return
-    stages = job.get("stages") if isinstance(job.get("stages"), list) else [job]
-    for index, stage in enumerate(stages or []):
-        words = str(stage.get("global_batch", "")).split() if isinstance(stage, dict) else []
-        if (
-            len(words) == 2
-            and words[1] in ("sequences", "seq")
-            and words[0].isdecimal()
-            and int(words[0]) % (replicas * micro)
-        ):
-            path = (*base, "stages", index, "global_batch") if "stages" in job else (*base, "global_batch")
-            message = f"{words[0]} sequences do not divide by dp {replicas} · micro_batch {micro}"
-            nearest = max(1, round(int(words[0]) / (replicas * micro))) * replicas * micro
-            yield tree.at(path)[0].problem(path, message, f"write {nearest} sequences")
+    share = replicas * micro
+    if int(number) % share:
+        path = (*base, "global_batch")
+        message = f"{number} sequences do not divide by dp {replicas} · micro_batch {micro}"
+        instead = f"write {max(1, round(int(number) / share)) * share} sequences"
+        yield tree.at(path)[0].problem(path, message, instead)

@@ -51,8 +51,9 @@ def _scenario(root: Node, directory: Path) -> Scenario:
         raise ScenarioError([root.problem((), "is not a mapping", "write name: …, fleet: …, training: …")])
     problems: list[Problem] = []
     tree = _extended(root, directory, (), problems)
-    data = _with_references(tree, directory, problems)
-    problems += list(checks.faults(tree, data))
+    _overrides(tree, directory, problems)
+    problems += list(checks.faults(tree, tree.data))  # before data is taken: it replaces aliases by names
+    data = _with_models(tree, directory, problems)
     scenario = None
     try:
         scenario = Scenario.model_validate(data, context={"file": True})
@@ -129,8 +130,8 @@ def _merged(base: Node, over: Node) -> Node:
 # --- references ----------------------------------------------------------------------
 
 
-def _with_references(tree: Node, directory: Path, problems: list[Problem]) -> dict[str, Any]:
-    """The plain data of the tree, with models and override files in place of their names."""
+def _with_models(tree: Node, directory: Path, problems: list[Problem]) -> dict[str, Any]:
+    """The plain data of the tree, with architectures in place of models' names."""
     data: dict[str, Any] = tree.data
     for section in ("training", "serving"):
         jobs = tree.get(section)
@@ -141,11 +142,8 @@ def _with_references(tree: Node, directory: Path, problems: list[Problem]) -> di
         for index, (job, node) in enumerate(zip(whole, nodes, strict=True)):
             model = node.get("model")
             if isinstance(job, dict) and model is not None:
-                path = (section, index, "model") if len(nodes) > 1 else (section, "model")
+                path = (section, index, "model") if isinstance(jobs.value, list) else (section, "model")
                 job["model"] = _model(model, path, directory, problems)
-    overrides = tree.at(("assumptions", "overrides"))
-    if overrides[1] and isinstance(overrides[0].value, str):
-        data["assumptions"]["overrides"] = _overrides(overrides[0], tree, directory, problems)
     return data
 
 
@@ -180,19 +178,22 @@ def _directory(node: Node, directory: Path) -> Path:
     return file.parent if file.is_file() else directory
 
 
-def _overrides(node: Node, tree: Node, directory: Path, problems: list[Problem]) -> dict[str, Any]:
-    """The mapping of an overrides file, put into the tree too, so that its faults show their own lines."""
+def _overrides(tree: Node, directory: Path, problems: list[Problem]) -> None:
+    """Puts the mapping of an overrides file in place of its name, so that its faults show their own lines."""
+    node, found = tree.at(("assumptions", "overrides"))
+    if not found or not isinstance(node.value, str):
+        return
+    section = tree.value["assumptions"].value
+    section["overrides"] = Node({}, node.file, node.line, node.column, key=node.key)
     try:
         root = read_file(_directory(node, directory) / node.value)
     except ScenarioError as error:
         problems.extend(error.problems)
-        return {}
-    if not isinstance(root.value, dict):
+        return
+    if isinstance(root.value, dict):
+        section["overrides"] = root
+    else:
         problems.append(root.problem((), "is not a mapping", "write fact paths: {value, low, high, source}"))
-        return {}
-    tree.value["assumptions"].value["overrides"] = root
-    plain: dict[str, Any] = root.data
-    return plain
 
 
 # --- messages ------------------------------------------------------------------------

@@ -8,7 +8,11 @@ from pydantic import BaseModel, ConfigDict, Field
 
 
 class ModelError(ValueError):
-    """A model cannot be read; the message says why and what to write instead."""
+    """A model cannot be read; the message says why, `not_modelled` the parts that are beyond us."""
+
+    def __init__(self, message: str, not_modelled: tuple[str, ...] = ()) -> None:
+        super().__init__(message)
+        self.not_modelled = not_modelled
 
 
 class MultiHeadLatentAttention(BaseModel):

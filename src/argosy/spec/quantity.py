@@ -17,6 +17,7 @@ from pydantic_core.core_schema import with_info_before_validator_function as bef
 from argosy import units
 
 ASSUMPTION = "assumption"
+STACKS = "stacks."  # paths of facts about software stacks: the training room's, not in the catalog
 
 
 class Section(BaseModel):

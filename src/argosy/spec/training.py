@@ -84,6 +84,9 @@ class Layout(Section):
         return not self.given
 
 
+_AUTO = Shorthand(lambda given: {} if given == "auto" else given, {"const": "auto"})
+
+
 class Overlap(Section):
     """Which communication the job hides behind compute; how much of it then hides is the stack's property."""
 
@@ -156,6 +159,10 @@ class Stage(Section):
             raise ValueError(f"{given!r} could be tokens or sequences; {_BATCH_EXAMPLE}")
         return given
 
+    layout: Annotated[Layout | None, _AUTO] = setting(
+        None, "another layout than the job's, for this stage", "the job's layout"
+    )
+
     @property
     def global_batch_tokens(self) -> int:
         """Tokens per step."""
@@ -178,9 +185,7 @@ class Training(Section):
     stages: tuple[Stage, ...] = required(
         "in order; one stage may be given flat, beside `model`", min_length=1
     )
-    layout: Annotated[
-        Layout, Shorthand(lambda given: {} if given == "auto" else given, {"const": "auto"})
-    ] = setting(Layout, "`auto`, or the fields that are fixed", "searched")
+    layout: Annotated[Layout, _AUTO] = setting(Layout, "`auto`, or the fields that are fixed", "searched")
     overlap: Overlap = setting(Overlap, "communication hidden behind compute", "see its fields")
     search: Search = setting(Search, "the layout search", "see its fields")
     stack: str = setting(

@@ -4,62 +4,34 @@ from __future__ import annotations
 
 from typing import Any
 
-# Fields of ModelArchitecture, as the family's code in huggingface/transformers (src/transformers/models/…) fixes them.
+# Fields of ModelArchitecture, as the family's code in huggingface/transformers (src/transformers/models) has them.
 _BIASED: dict[str, Any] = {"attention_bias": True, "attention_output_bias": True, "ffn_bias": True}
 _GPT: dict[str, Any] = {"norm": "layernorm", "gated_ffn": False, **_BIASED}
 
+
+def _alike(names: str, **traits: Any) -> dict[str, dict[str, Any]]:
+    return {name: dict(traits) for name in names.split()}
+
+
 FAMILIES: dict[str, dict[str, Any]] = {
     # RMS norm, gated feed-forward, rotary positions, no biases unless the file says so
-    **dict.fromkeys(
-        (
-            "llama",
-            "mistral",
-            "ministral",
-            "mixtral",
-            "internlm2",
-            "baichuan",
-            "yi",
-            "exaone",
-            "smollm3",
-            "ling",
-        ),
-        {},
+    **_alike("llama mistral ministral mixtral internlm2 baichuan yi exaone smollm3 llama4_text phi3 dots1"),
+    **_alike(
+        "deepseek deepseek_v2 deepseek_v3 deepseek_v32 deepseek_v4 kimi_k2 glm_moe_dsa glm4_moe_lite glm4_moe"
     ),
-    **dict.fromkeys(
-        ("deepseek", "deepseek_v2", "deepseek_v3", "deepseek_v32", "kimi_k2", "phi3", "dots1"), {}
-    ),
-    **dict.fromkeys(
-        ("glm_moe_dsa", "glm4_moe_lite", "minimax_m3", "bailing_moe", "step3p7", "llama4_text"), {}
-    ),
-    **dict.fromkeys(
-        ("qwen2", "qwen2_moe", "mimo", "qwen2_vl", "qwen2_5_vl", "qwen2_5_vl_text"), {"attention_bias": True}
-    ),
-    **dict.fromkeys(
-        (
-            "qwen3",
-            "qwen3_moe",
-            "qwen3_vl_text",
-            "qwen3_vl_moe_text",
-            "qwen3_next",
-            "qwen3_5_text",
-            "qwen3_5_moe_text",
-        ),
-        {"qk_norm": "per_head"},
-    ),
+    **_alike("minimax_m3 bailing_moe bailing_moe_v2 step3p7 chatglm"),
+    **_alike("qwen2 qwen2_moe mimo qwen2_vl qwen2_5_vl qwen2_5_vl_text", attention_bias=True),
+    **_alike("qwen3 qwen3_moe qwen3_next qwen3_vl_text qwen3_vl_moe_text", qk_norm="per_head"),
+    **_alike("qwen3_5_text qwen3_5_moe_text", qk_norm="per_head"),
+    **_alike("olmo2 olmo3 olmoe minimax_m2", qk_norm="full"),
     "gemma": {"tied_embeddings": True},
     "gemma2": {"tied_embeddings": True, "norms_per_layer": 4},
     "gemma3_text": {"tied_embeddings": True, "norms_per_layer": 4, "qk_norm": "per_head"},
     "gemma4_text": {"tied_embeddings": True, "norms_per_layer": 4, "qk_norm": "per_head"},
-    "minimax_m2": {"qk_norm": "full"},
     "gpt_oss": {"attention_bias": True, "attention_output_bias": True, "ffn_bias": True},
     "glm": {"attention_bias": True},
     "glm4": {"attention_bias": True, "norms_per_layer": 4},
-    "glm4_moe": {},
-    "chatglm": {},
     "olmo": {"norm": "layernorm"},
-    "olmo2": {"qk_norm": "full"},
-    "olmo3": {"qk_norm": "full"},
-    "olmoe": {"qk_norm": "full"},
     "grok-1": {"norms_per_layer": 4, "tied_embeddings": True},
     "phimoe": {"norm": "layernorm", "attention_bias": True, "attention_output_bias": True},
     "phi": {**_GPT, "parallel_block": True, "norms_per_layer": 1},
@@ -81,18 +53,9 @@ FAMILIES: dict[str, dict[str, Any]] = {
     "falcon": {"norm": "layernorm", "gated_ffn": False, "tied_embeddings": True},
     "mpt": {"norm": "layernorm", "gated_ffn": False, "tied_embeddings": True, "position": "alibi"},
     "starcoder2": {**_GPT, "tied_embeddings": True},
-    "deepseek_v4": {},
 }
-FOUR_TIMES = {
-    "gpt2",
-    "gpt_bigcode",
-    "gpt_neox",
-    "gptj",
-    "bloom",
-    "falcon",
-    "mpt",
-    "phi",
-}  # ffn = 4 · hidden if unsaid
+# Families whose feed-forward is four times as wide as the hidden state where the file does not say.
+FOUR_TIMES = {"gpt2", "gpt_bigcode", "gpt_neox", "gptj", "bloom", "falcon", "mpt", "phi"}
 NOT_DECODERS = {
     "bert",
     "roberta",
@@ -105,7 +68,6 @@ NOT_DECODERS = {
     "vit",
     "mamba",
     "mamba2",
-    "rwkv",
 }
 NESTED = ("text_config", "llm_config", "language_config", "language_model_config", "thinker_config")
 

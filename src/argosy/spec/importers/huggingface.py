@@ -1,4 +1,4 @@
-"""A Hugging Face `config.json` as a `ModelArchitecture`: as the files are found, with renamed, nested and null fields."""
+"""A Hugging Face `config.json` as a `ModelArchitecture`, as found: renamed, nested and null fields."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from pathlib import Path
 from typing import Any
 
 from argosy.spec.importers.families import FAMILIES, FOUR_TIMES, NAMES, NESTED, NOT_DECODERS
-from argosy.spec.importers.omissions import hybrid_blocks, omissions
+from argosy.spec.importers.omissions import foreign, omissions
 from argosy.spec.model import MixtureOfExperts, ModelArchitecture, ModelError, MultiHeadLatentAttention
 
 MAX_BYTES = 4_000_000  # of a config.json; the longest published ones are a few hundred kB
 
 
 def read(path: str | Path) -> ModelArchitecture:
-    """The architecture in a config.json. ModelError with line and column where it is cut off or is something else."""
+    """The architecture in a config.json; ModelError, with line and column where it is cut off."""
     file = Path(path)
     try:
         if file.stat().st_size > MAX_BYTES:
@@ -40,7 +40,8 @@ def read(path: str | Path) -> ModelArchitecture:
 def from_config(config: Any, name: str = "model", where: str = "config.json") -> ModelArchitecture:
     """The architecture that the parsed `config` describes; `not_modelled` names what it has besides.
 
-    Raises ModelError for what is no decoder (or no architecture at all), and for missing or impossible fields.
+    Raises ModelError for what is no decoder (or no architecture at all), for missing or impossible fields, and
+    for hybrids of which a description as a transformer would be another model.
     """
     if not isinstance(config, Mapping):
         raise ModelError(f"{where}: is not a JSON object; name a model's config.json")
@@ -59,6 +60,10 @@ def from_config(config: Any, name: str = "model", where: str = "config.json") ->
         raise ModelError(
             f"{where}: {fields.family} is not a decoder-only transformer; only those are modelled"
         )
+    missing = foreign(fields.text)
+    if missing:
+        every = (*missing, *omissions(config, fields.text, fields.family, fields.family in FAMILIES))
+        raise ModelError(f"{where}: not modelled: {'; '.join(every)}", every)
     return fields.architecture(name)
 
 
@@ -96,7 +101,7 @@ class _Fields:
         keys = NAMES.get(field, (field,))
         if value is None:
             raise ModelError(
-                f"{self.where}: has no {keys[0]} (or {', '.join(keys[1:4])}); is it a language model's config.json?"
+                f"{self.where}: has no {keys[0]} (or {', '.join(keys[1:3])}); name a language model's config.json"
             )
         if isinstance(value, bool) or not isinstance(value, int | float) or value != int(value) or value <= 0:
             raise ModelError(
@@ -109,7 +114,7 @@ class _Fields:
 
     def architecture(self, name: str) -> ModelArchitecture:
         """Everything together."""
-        layers, hidden = self._layers(), self.whole_number("hidden")
+        layers, hidden = self.whole_number("layers"), self.whole_number("hidden")
         heads = self.whole_number("heads")
         moe = self._mixture(layers)
         latent = self._latent()
@@ -134,7 +139,7 @@ class _Fields:
             "learned_positions": self.whole_number("learned_positions") if learned else 0,
             "mtp_modules": int(self.get("mtp_modules", 0)) if self.get("use_mtp", True) else 0,
             "attention_gate": bool(self.text.get("attn_output_gate", False)),
-            "not_modelled": omissions(self.whole, self.text, self.family, self.family in FAMILIES, layers),
+            "not_modelled": omissions(self.whole, self.text, self.family, self.family in FAMILIES),
             "source": f"config.json of {name}",
         }
         tied = self.get("tied")
@@ -145,13 +150,6 @@ class _Fields:
             return ModelArchitecture.model_validate(given)
         except ValueError as error:
             raise ModelError(f"{self.where}: {str(error).splitlines()[0]}") from None
-
-    def _layers(self) -> int:
-        """Layers of attention and feed-forward; hybrids are counted by their feed-forward blocks."""
-        blocks = hybrid_blocks(self.text)
-        if blocks:
-            return sum(block in ("moe", "mlp") for block in blocks) or len(blocks)
-        return self.whole_number("layers")
 
     def _kv_heads(self, heads: int) -> int:
         if self.family == "falcon" and not self.text.get("new_decoder_architecture"):
@@ -168,7 +166,7 @@ class _Fields:
             return self.whole_number("head_dim")
         if hidden % heads:
             raise ModelError(
-                f"{self.where}: hidden size {hidden} does not divide by {heads} heads, and no head_dim is given"
+                f"{self.where}: hidden size {hidden} does not divide by {heads} heads; give head_dim"
             )
         return hidden // heads
 
@@ -200,6 +198,8 @@ class _Fields:
         if not experts or experts == 1:
             return None
         shared_ffn = self.get("shared_ffn")
+        if self.text.get("enable_moe_block"):  # Gemma 4: a dense feed-forward beside the experts
+            shared_ffn = self._ffn(self.whole_number("hidden"))
         shared = int(self.get("shared_experts", 1 if shared_ffn else 0))
         return MixtureOfExperts(
             experts=self.whole_number("experts"),
@@ -299,7 +299,7 @@ class _Fields:
 
 
 def _guess(config: Mapping[str, Any]) -> str:
-    """The family from the architecture's class name, where model_type is missing: LlamaForCausalLM → llama."""
+    """The family from the architecture's class name, without model_type: LlamaForCausalLM → llama."""
     named = config.get("architectures")
     name = str(named[0]) if isinstance(named, list) and named else "unknown"
     return name.split("For")[0].removesuffix("LMHeadModel").removesuffix("Model").lower()

@@ -7,14 +7,37 @@ from collections.abc import Mapping
 from typing import Any
 
 
-def omissions(
-    whole: Mapping[str, Any], text: Mapping[str, Any], family: str, known: bool, layers: int
-) -> tuple[str, ...]:
+def foreign(text: Mapping[str, Any]) -> tuple[str, ...]:
+    """Parts without which a description would be of another model: state-space layers, latent experts..."""
+    found: list[str] = []
+    blocks = Counter(_hybrid_blocks(text))
+    if blocks.get("mamba"):
+        mixers = blocks["mamba"] + blocks["attention"]
+        found.append(f"Mamba layers ({blocks['mamba']} of {mixers} mixers)")
+    if text.get("moe_latent_size"):
+        found.append(f"experts that work in a latent of width {text['moe_latent_size']} (moe_latent_size)")
+    if text.get("compress_ratios"):
+        found.append("attention over compressed tokens (compress_ratios)")
+    if text.get("o_lora_rank"):
+        found.append("a low-rank output projection (o_lora_rank, o_groups)")
+    return tuple(found)
+
+
+def _hybrid_blocks(text: Mapping[str, Any]) -> list[str]:
+    """The blocks of a hybrid stack by kind (mamba, attention, mlp, moe), or nothing where it is no hybrid."""
+    letters = {"M": "mamba", "*": "attention", "-": "mlp", "E": "moe"}
+    pattern = text.get("hybrid_override_pattern")
+    if isinstance(pattern, str):
+        return [letters.get(letter, "other") for letter in pattern]
+    listed = text.get("layers_block_type")
+    return [str(block) for block in listed] if isinstance(listed, list) else []
+
+
+def omissions(whole: Mapping[str, Any], text: Mapping[str, Any], family: str, known: bool) -> tuple[str, ...]:
     """What a config.json (`whole`, its language model `text`) has beyond the description made of it."""
     found = [
         *_encoders(whole),
-        *_attention(text, layers),
-        *_hybrid(text),
+        *_attention(text),
         *_experts(text),
         *_residual(text),
     ]
@@ -29,9 +52,10 @@ def _encoders(whole: Mapping[str, Any]) -> list[str]:
     return [f"the {kind} encoder" for kind in ("vision", "audio") if whole.get(f"{kind}_config")]
 
 
-def _attention(text: Mapping[str, Any], layers: int) -> list[str]:
+def _attention(text: Mapping[str, Any]) -> list[str]:
     found: list[str] = []
     kinds = Counter(text.get("layer_types") or ())
+    layers = text.get("num_hidden_layers")
     linear = kinds.get("linear_attention", 0)
     if linear:
         found.append(f"linear attention in {linear} of {layers} layers (computed as full attention)")
@@ -40,17 +64,13 @@ def _attention(text: Mapping[str, Any], layers: int) -> list[str]:
         found.append(f"lightning attention in {lightning} of {layers} layers (computed as full attention)")
     if text.get("index_n_heads"):
         found.append(
-            f"sparse attention's index heads (index_n_heads {text['index_n_heads']}, index_topk {text.get('index_topk')}): "
-            "their parameters and work; attention is computed as full"
+            f"sparse attention's index heads (index_n_heads {text['index_n_heads']}, index_topk "
+            f"{text.get('index_topk')}): their parameters, their work and what they save"
         )
     sparse = text.get("sparse_attention_config")
     if isinstance(sparse, Mapping) and sparse.get("use_sparse_attention"):
         heads = sparse.get("sparse_num_index_heads")
         found.append(f"block-sparse attention with {heads} index heads (attention is computed as full)")
-    if text.get("compress_ratios"):
-        found.append("attention over compressed tokens (compress_ratios)")
-    if text.get("o_lora_rank"):
-        found.append("a low-rank output projection (o_lora_rank, o_groups)")
     if text.get("q_lora_rank") and not text.get("kv_lora_rank"):
         found.append("a low-rank query projection without latent keys (q_lora_rank)")
     if text.get("global_head_dim") not in (None, text.get("head_dim")):
@@ -66,33 +86,8 @@ def _attention(text: Mapping[str, Any], layers: int) -> list[str]:
     return found
 
 
-def hybrid_blocks(text: Mapping[str, Any]) -> list[str]:
-    """The blocks of a hybrid stack by kind (mamba, attention, mlp, moe), or nothing where it is no hybrid."""
-    letters = {"M": "mamba", "*": "attention", "-": "mlp", "E": "moe"}
-    pattern = text.get("hybrid_override_pattern")
-    if isinstance(pattern, str):
-        return [letters.get(letter, "other") for letter in pattern]
-    listed = text.get("layers_block_type")
-    return [str(block) for block in listed] if isinstance(listed, list) else []
-
-
-def _hybrid(text: Mapping[str, Any]) -> list[str]:
-    blocks = Counter(hybrid_blocks(text))
-    if not blocks.get("mamba"):
-        return []
-    mixers = blocks["mamba"] + blocks["attention"]
-    return [
-        f"Mamba layers: {blocks['mamba']} of {mixers} mixers (the description has one attention for each of the "
-        f"{blocks['moe'] + blocks['mlp']} feed-forward blocks instead)"
-    ]
-
-
 def _experts(text: Mapping[str, Any]) -> list[str]:
     found: list[str] = []
-    if text.get("moe_latent_size"):
-        found.append(f"experts that work in a latent of width {text['moe_latent_size']} (moe_latent_size)")
-    if text.get("enable_moe_block"):
-        found.append("a dense feed-forward beside the experts in every layer (enable_moe_block)")
     if text.get("residual_moe"):
         found.append("a dense feed-forward beside the experts in every layer (residual_moe)")
     if text.get("num_hash_layers"):
