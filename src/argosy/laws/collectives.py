@@ -1,15 +1,16 @@
 """Closed forms of collective operations in the α-β model: time = rounds · α + bytes on the wire / bandwidth.
 
-Conventions (those of nccl-tests): `message_bytes` M is the full tensor: all-reduce's buffer, all-gather's total output,
-reduce-scatter's total input, all-to-all's send buffer of one rank, broadcast's buffer. `bandwidth` is byte/s one way
-per rank, `latency` α is seconds per round. Every argument is a float or an array; they broadcast.
-Range of validity: large enough messages for one α-β pair; NCCL changes protocol with size, so the measured pairs of
-`argosy.fabric` are piecewise.
+Conventions (those of nccl-tests): `message_bytes` M is the full tensor: all-reduce's buffer, all-gather's
+total output, reduce-scatter's total input, all-to-all's send buffer of one rank, broadcast's buffer.
+`bandwidth` is byte/s one way per rank, `latency` α is seconds per round. Every argument is a float or an
+array; they broadcast. Range of validity: large enough messages for one α-β pair; NCCL changes protocol with
+size, so the measured pairs of `argosy.fabric` are piecewise.
 
 Sources: R. Thakur, R. Rabenseifner, W. Gropp, "Optimization of collective communication operations in MPICH",
-IJHPCA 19(1), 2005 (ring, halving-doubling, tree); P. Patarasuk, X. Yuan, "Bandwidth optimal all-reduce algorithms for
-clusters of workstations", JPDC 69(2), 2009 (the bound 2(N−1)/N·M); P. Sanders, J. Speck, J. Träff, "Two-tree algorithms
-for full bandwidth broadcast, reduction and scan", Parallel Computing 35(12), 2009 (double binary tree).
+IJHPCA 19(1), 2005 (ring, halving-doubling, tree); P. Patarasuk, X. Yuan, "Bandwidth optimal all-reduce
+algorithms for clusters of workstations", JPDC 69(2), 2009 (the bound 2(N−1)/N·M); P. Sanders, J. Speck, J.
+Träff, "Two-tree algorithms for full bandwidth broadcast, reduction and scan", Parallel Computing 35(12), 2009
+(double binary tree).
 """
 
 from __future__ import annotations
@@ -32,7 +33,8 @@ def all_reduce_wire_share(ranks: Array) -> Array:
 
 
 def bus_bandwidth(kind: str, message_bytes: Array, ranks: Array, seconds: Array) -> Array:
-    """Bus bandwidth as nccl-tests defines it (byte/s): M/t times 2(N−1)/N (all_reduce), (N−1)/N (others), 1 (broadcast).
+    """Bus bandwidth as nccl-tests defines it (byte/s): M/t times 2(N−1)/N (all_reduce), (N−1)/N (others), 1
+    (broadcast).
 
     `kind`: all_reduce, all_gather, reduce_scatter, all_to_all, broadcast.
     """
@@ -82,8 +84,8 @@ def pipelined_tree_all_reduce(message_bytes: Array, ranks: Array, bandwidth: Arr
 def double_tree_all_reduce(message_bytes: Array, ranks: Array, bandwidth: Array, latency: Array) -> Array:
     """Two trees, each carrying half the message, a rank inner in at most one of them (s).
 
-    An inner rank sends its half up once and down twice, and the other tree's half up: 2M in all, so 2⌈log2 N⌉·α + 2M/BW;
-    with two ranks each is root of one tree: M. NCCL's Tree algorithm.
+    An inner rank sends its half up once and down twice, and the other tree's half up: 2M in all, so 2⌈log2
+    N⌉·α + 2M/BW; with two ranks each is root of one tree: M. NCCL's Tree algorithm.
     """
     moves = np.where(np.asarray(ranks) > 2, 2.0, ranks - 1.0)
     return 2 * tree_depth(ranks) * latency + moves * message_bytes / bandwidth
@@ -94,7 +96,8 @@ def halving_doubling_all_reduce(
 ) -> Array:
     """Recursive halving, then recursive doubling: 2·log2 N·α + 2(N−1)/N·M/BW (s), for N a power of two.
 
-    Another N first folds its N − 2^⌊log2 N⌋ surplus ranks into neighbours and unfolds them at the end: 2·(α + M/BW) more.
+    Another N first folds its N − 2^⌊log2 N⌋ surplus ranks into neighbours and unfolds them at the end: 2·(α +
+    M/BW) more.
     """
     ranks = np.asarray(ranks, dtype=float)
     folded = 2.0 ** np.floor(np.log2(ranks))
@@ -123,10 +126,11 @@ def serial_hierarchical_all_reduce(
     nic_bandwidth: Array,
     nic_latency: Array,
 ) -> Array:
-    """The documents' form, phases one after the other (s): in-node reduce-scatter, tree per rail on M/n, in-node all-gather.
+    """The documents' form, phases one after the other (s): in-node reduce-scatter, tree per rail on M/n, in-
+    node all-gather.
 
-    `node_ranks` n ranks share a node; each of the n shards crosses the nodes over a card of its own, by a pipelined tree.
-    For the handbook; training overlaps the phases (`pipelined_hierarchical_all_reduce`).
+    `node_ranks` n ranks share a node; each of the n shards crosses the nodes over a card of its own, by a
+    pipelined tree. For the handbook; training overlaps the phases (`pipelined_hierarchical_all_reduce`).
     """
     inside = ring_all_reduce(message_bytes, node_ranks, node_bandwidth, node_latency)
     return inside + pipelined_tree_all_reduce(message_bytes / node_ranks, nodes, nic_bandwidth, nic_latency)
@@ -141,7 +145,8 @@ def pipelined_hierarchical_all_reduce(
     nic_bandwidth: Array,
     nic_latency: Array,
 ) -> Array:
-    """The same phases cut into pieces that overlap (s): latencies add, the slower of the two wires sets the pace.
+    """The same phases cut into pieces that overlap (s): latencies add, the slower of the two wires sets the
+    pace.
 
     Limit: many pieces, so that filling the pipeline is the latency terms only. Every rail works at once.
     """
@@ -160,10 +165,10 @@ def multi_rail_ring_bound(message_bytes: Array, ranks: Array, rails: Array, nic_
 def cut_bound(kind: str, message_bytes: Array, ranks: Array, members: Array, egress: Array) -> Array:
     """Seconds below which no algorithm without in-network reduction can finish, from one cut of the network.
 
-    The group's N `ranks` lie in domains of `members` each; a domain can send `egress` byte/s in all for this group.
-    With d = N/members domains, each must send per byte of message: all_reduce 2(d−1)/d, reduce_scatter and all_gather
-    (d−1)/d, all_to_all members·(1 − members/N), broadcast (d−1)/d on average over the domains (d−1 copies must leave
-    one or another). Limit: one domain (d = 1) gives 0.
+    The group's N `ranks` lie in domains of `members` each; a domain can send `egress` byte/s in all for this
+    group. With d = N/members domains, each must send per byte of message: all_reduce 2(d−1)/d, reduce_scatter
+    and all_gather (d−1)/d, all_to_all members·(1 − members/N), broadcast (d−1)/d on average over the domains
+    (d−1 copies must leave one or another). Limit: one domain (d = 1) gives 0.
     """
     domains = ranks / members
     crossing = (domains - 1) / domains
@@ -177,13 +182,27 @@ def cut_bound(kind: str, message_bytes: Array, ranks: Array, members: Array, egr
     return share * message_bytes / egress
 
 
+def in_switch_all_reduce(message_bytes: Array, ranks: Array, bandwidth: Array) -> Array:
+    """All-reduce with the sums made in the switches (NVLS): (1 + 1/N)·M/BW (s), no latency.
+
+    Each rank's whole message is pulled once, and it multicasts the N-th part that it owns; it receives the
+    same. Limit N → ∞: M/BW, half of a ring's. Fewer bytes than 2(N−1)/N·M from four ranks on, so that a bus
+    bandwidth computed with a ring's factor may exceed the wire.
+    """
+    return (1 + 1 / ranks) * message_bytes / bandwidth
+
+
 def ring_latency_equals_bandwidth_bytes(ranks: Array, bandwidth: Array, latency: Array) -> Array:
-    """The message at which a ring's latency equals its bandwidth time: M = N·α·BW (bytes). Not a ring/tree crossover."""
+    """The message at which a ring's latency equals its bandwidth time: M = N·α·BW (bytes). Not a ring/tree
+    crossover.
+    """
     return ranks * latency * bandwidth
 
 
 def ring_tree_crossover_bytes(ranks: Array, bandwidth: Array, latency: Array) -> Array:
     """The message above which a ring beats a tree that is not pipelined (bytes), from equating the two forms:
-    M = α·BW·((N−1) − log2 N)/(log2 N − (N−1)/N). Valid for N > 2; a pipelined tree is not the slower one until far later."""
+    M = α·BW·((N−1) − log2 N)/(log2 N − (N−1)/N). Valid for N > 2; a pipelined tree is not the slower one
+    until far later.
+    """
     depth = tree_depth(ranks)
     return latency * bandwidth * ((ranks - 1) - depth) / (depth - ring_pass_share(ranks))
