@@ -126,7 +126,9 @@ RULES: dict[str, Rule] = {
     "sequence does not divide by tensor parallelism": lambda m, s, b, x: (
         x.sequence_parallel & (s // x.cp % x.tp != 0)
     ),
-    "fewer layers than pipeline stages": lambda m, s, b, x: m.layers < x.pp * x.vp,
+    "fewer layers than pipeline stages": lambda m, s, b, x: (
+        m.layers + m.mtp_modules + 2 * (x.pp > 1) < x.pp * x.vp  # the end chunks may hold no layer
+    ),
     "global batch does not divide by data parallelism and micro-batch": lambda m, s, b, x: (
         x.global_batch != b
     ),
