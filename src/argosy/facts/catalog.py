@@ -69,16 +69,16 @@ class Catalog:
     def section(self, name: str) -> list[Entry]:
         """The entries of one section; FactError with suggestions for a section that does not exist."""
         if name not in self.sections:
-            raise FactError(f"the catalog has no section {name!r}; {_suggest(name, self.sections)}")
+            raise FactError(f"the catalog has no section {name!r}; {suggest(name, self.sections)}")
         return [entry for (section, _), entry in self.entries.items() if section == name]
 
     def entry(self, section: str, name: str) -> Entry:
         """The entry called `name` (or with that alias, in any case) in `section`; FactError with suggestions."""
-        key = self._names(section).get(_plain(name))
+        key = self._names(section).get(plain(name))
         if key is None:
             known = [entry.name for entry in self.section(section)]
             spelled = [alias for entry in self.section(section) for alias in (entry.name, *entry.aliases)]
-            raise FactError(f"the catalog has no {name!r} in {section}; {_suggest(name, spelled, known)}")
+            raise FactError(f"the catalog has no {name!r} in {section}; {suggest(name, spelled, known)}")
         return self.entries[section, key]
 
     def find(self, name: str) -> list[Entry]:
@@ -86,11 +86,11 @@ class Catalog:
         found = [
             self.entries[section, key]
             for section in self.sections
-            if (key := self._names(section).get(_plain(name)))
+            if (key := self._names(section).get(plain(name)))
         ]
         if not found:
             spelled = [word for entry in self.entries.values() for word in (entry.name, *entry.aliases)]
-            raise FactError(f"the catalog has no {name!r}; {_suggest(name, spelled)}")
+            raise FactError(f"the catalog has no {name!r}; {suggest(name, spelled)}")
         return found
 
     def fact(self, path: str) -> Fact:
@@ -114,7 +114,7 @@ class Catalog:
             )
         entry = self.entry(section, name)
         if fact not in self.units(section):
-            raise FactError(f"{section} have no fact {fact!r}; {_suggest(fact, self.units(section))}")
+            raise FactError(f"{section} have no fact {fact!r}; {suggest(fact, self.units(section))}")
         return section, entry.name, fact
 
     def units(self, section: str) -> Mapping[str, str]:
@@ -135,8 +135,8 @@ class Catalog:
         """Every spelling of every entry of a section, to its name; names win over aliases."""
         if section not in self._spellings:
             entries = self.section(section)
-            spelled = {_plain(alias): entry.name for entry in entries for alias in entry.aliases}
-            self._spellings[section] = spelled | {_plain(entry.name): entry.name for entry in entries}
+            spelled = {plain(alias): entry.name for entry in entries for alias in entry.aliases}
+            self._spellings[section] = spelled | {plain(entry.name): entry.name for entry in entries}
         return self._spellings[section]
 
     @cached_property
@@ -191,17 +191,17 @@ def from_compiled(data: Mapping[str, Any]) -> Catalog:
     return Catalog(entries)
 
 
-def _plain(name: str) -> str:
+def plain(name: str) -> str:
     """A name as it is compared: small letters, spaces and underscores as hyphens."""
     return name.strip().lower().replace(" ", "-").replace("_", "-")
 
 
-def _suggest(name: str, spelled: Iterable[str], otherwise: Iterable[str] | None = None) -> str:
+def suggest(name: str, spelled: Iterable[str], otherwise: Iterable[str] | None = None) -> str:
     """What to write instead: near spellings, or the list of what there is."""
     import difflib  # only on the way to an error
 
-    choices = {_plain(word): word for word in spelled}
-    near = [choices[word] for word in difflib.get_close_matches(_plain(name), choices, n=3, cutoff=0.5)]
+    choices = {plain(word): word for word in spelled}
+    near = [choices[word] for word in difflib.get_close_matches(plain(name), choices, n=3, cutoff=0.5)]
     if near:
         return f"did you mean {' or '.join(near)}?"
     known = list(choices.values() if otherwise is None else otherwise)

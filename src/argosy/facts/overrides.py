@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from argosy import units
-from argosy.facts.catalog import Catalog, Entry, FactError, _suggest
+from argosy.facts.catalog import Catalog, Entry, FactError, suggest
 from argosy.facts.fact import Fact
 
 _FIELDS = ("value", "low", "high", "kind", "source", "verified", "note", "unit")
@@ -50,7 +50,7 @@ def add_entry(
     problems: list[str] = []
     for key, data in fields.items():
         if key not in known:
-            problems.append(f"{where}: {section} have no fact {key!r}; {_suggest(str(key), known)}")
+            problems.append(f"{where}: {section} have no fact {key!r}; {suggest(str(key), known)}")
             continue
         try:
             facts[key] = read_fact(data, known[key], parent.facts.get(key), key)
@@ -70,7 +70,7 @@ def read_fact(data: Any, unit: str, known: Fact | None, where: str) -> Fact:
     """
     fields = data if isinstance(data, Mapping) else {"value": data}
     if unknown := [str(key) for key in fields if key not in _FIELDS]:
-        raise FactError(f"{where}: unknown field {unknown[0]!r}; {_suggest(unknown[0], _FIELDS, _FIELDS)}")
+        raise FactError(f"{where}: unknown field {unknown[0]!r}; {suggest(unknown[0], _FIELDS, _FIELDS)}")
     if fields.get("value") is None:
         raise FactError(f"{where}: has no value; write {{value: ..., low: ..., high: ..., source: ...}}")
     numbers = {
