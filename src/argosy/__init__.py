@@ -17,10 +17,10 @@ __all__ = ["Fact", "Ledger", "Plan", "Scenario", "__version__", "load", "plan"]
 _HOME = {
     "Fact": "argosy.facts",
     "Ledger": "argosy.ledger",
-    "Plan": "argosy.plan",
+    "Plan": "argosy.planning",
     "Scenario": "argosy.spec",
     "load": "argosy.spec",
-    "plan": "argosy.plan",
+    "plan": "argosy.planning",
 }
 
 
@@ -30,6 +30,5 @@ def __getattr__(name: str) -> Any:
     from importlib import import_module
 
     value = getattr(import_module(_HOME[name]), name)
-    # `argosy.plan` is a module and a function: importing the module sets the attribute, we want the function.
     globals()[name] = value
     return value

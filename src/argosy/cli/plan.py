@@ -21,7 +21,7 @@ def plan(
 ) -> None:
     """Plan a scenario: days, MFU, megawatts, dollars, and where every GPU-second goes."""
     from argosy import load
-    from argosy.plan import plan as make_plan
+    from argosy.planning import plan as make_plan
     from argosy.spec import check_assertions
 
     loaded = load(scenario)

@@ -1,0 +1,84 @@
+"""One scenario in, one accounted answer out: composes training, fabric, reliability and facility.
+
+Several training jobs run one after another on the whole fleet.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from argosy.fabric import plan_fabric
+from argosy.planning.context import Context, context
+from argosy.planning.headline import longest
+from argosy.planning.job import JobPlan, plan_job
+from argosy.planning.payload import assumptions, envelope, payload, plain
+from argosy.planning.run import FleetRun, drawn_run, nominal_run
+from argosy.planning.verdict import Constraint, Verdict, judge, memory_constraint, power_constraints, undividable
+from argosy.spec import Scenario
+
+__all__ = ["Constraint", "Plan", "Verdict", "plan"]
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The answer: a verdict, and the run at central facts and over draws (none where no layout divides)."""
+
+    scenario: Scenario
+    verdict: Verdict
+    nominal: FleetRun | None
+    drawn: FleetRun | None
+    fabrics: tuple[dict[str, Any], ...]
+    payload: dict[str, Any]
+
+    def to_dict(self) -> dict[str, Any]:
+        """The contract's JSON of `argosy plan`."""
+        return self.payload
+
+
+def plan(scenario: Scenario, draws: int = 2000, seed: int = 0) -> Plan:
+    """Plan a scenario.
+
+    `draws`: joint draws of facts, model residuals and failures behind P10/P50/P90; the same `seed` gives the same
+    answer. Raises FactError for names the catalog does not have; what cannot run is a verdict, not an error.
+    """
+    setting = context(scenario)
+    if not scenario.training:
+        from argosy.facts import FactError
+
+        raise FactError("this version plans training; a scenario with serving alone has nothing to plan: add training:")
+    jobs: list[JobPlan] = []
+    for given in scenario.training:
+        planned = plan_job(setting, given)
+        if isinstance(planned, dict):
+            return _undividable(setting, given.name, planned)
+        jobs.append(planned)
+    fabrics = plan_fabric(setting.fleet, setting.values)
+    network_w = sum(float(fabric["w"] or 0.0) for fabric in fabrics)
+    prices = [fabric["usd"] for fabric in fabrics]
+    network_usd = sum(float(price) for price in prices) if all(price is not None for price in prices) else None
+    nominal = nominal_run(setting, jobs, network_w, network_usd)
+    drawn = drawn_run(setting, jobs, network_w, network_usd, draws, seed)
+    verdict = _verdict(setting, nominal, fabrics)
+    answer = payload(setting, verdict, nominal, drawn, fabrics)
+    if len(answer["training"]) == 1:
+        answer["training"][0]["usd_per_million_tokens"] = answer["cost"]["total_usd"] / longest(nominal).tokens * 1e6
+    return Plan(setting.scenario, verdict, nominal, drawn, tuple(fabrics), answer)
+
+
+def _verdict(setting: Context, nominal: FleetRun, fabrics: list[dict[str, Any]]) -> Verdict:
+    """All constraints of the plan, and what rests on assumptions."""
+    constraints = [limit for job in nominal.jobs for limit in memory_constraint(job.job)]
+    constraints += power_constraints(nominal.facility)
+    problems = [problem for fabric in fabrics for problem in fabric.get("problems", [])]
+    problems += [problem for problem in nominal.facility.get("problems", []) if "envelope" not in problem]
+    assumed = len(assumptions(setting))
+    cautions = [f"rests on {assumed} assumptions without a source, listed with the answer"] if assumed else []
+    return judge(constraints, problems, cautions)
+
+
+def _undividable(setting: Context, name: str, excluded: dict[str, int]) -> Plan:
+    verdict = undividable(name, excluded)
+    empty = {"headline": [], "training": [], "serving": [], "fabrics": [], "facility": None, "cost": None, "ledger": None}
+    answer = plain({**envelope(setting, verdict), **empty, "assumptions": assumptions(setting), "facts": [], "notes": []})
+    return Plan(setting.scenario, verdict, None, None, (), answer)

@@ -1,0 +1,205 @@
+"""One training job on the fleet: a layout and a step for each of its stages, nominal and over draws."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from argosy import training
+from argosy.fabric import build_network
+from argosy.planning.context import Context
+from argosy.spec import Stage, Training
+from argosy.training import Device, Job, Layouts, Search, Stack, Steps
+from argosy.training.layout import exclusions
+from argosy.training.memory import MemoryBreakdown, memory
+from argosy.training.memory_traits import StateBytes
+from argosy.training.search import candidates
+from argosy.workload import count
+
+_BYTES = {"fp32": 4.0, "bf16": 2.0, "fp16": 2.0, "fp8": 1.0}
+
+
+@dataclass(frozen=True)
+class Machine:
+    """What a step runs on, as numbers or draws: the device, the network, the software stack."""
+
+    device: Device
+    network: Any
+    stack: Stack
+
+
+@dataclass(frozen=True)
+class StagePlan:
+    """One stage of a job: its layout (an array of one), the nominal step, its memory, and how the layout was found.
+
+    `fits` is False where no layout fits in memory; then this is the valid layout that needs least.
+    """
+
+    stage: Stage
+    job: Job
+    layouts: Layouts
+    nominal: Steps
+    memory: MemoryBreakdown
+    search: Search
+    fits: bool
+    capacity_bytes: float
+
+    @property
+    def label(self) -> str:
+        """The stage's name, or its sequence length."""
+        return self.stage.name or f"sequences of {self.stage.sequence_length:,}"
+
+    @property
+    def steps(self) -> float:
+        """Optimizer steps of the stage."""
+        return self.stage.steps
+
+    @property
+    def accelerators(self) -> int:
+        """Accelerators that the layout takes."""
+        return int(self.layouts.gpus[0])
+
+    def drawn(self, machine: Machine) -> Steps:
+        """The stage's step over draws of the machine's facts."""
+        return training.evaluate(self.job, machine.device, machine.network, machine.stack, self.layouts)
+
+
+@dataclass(frozen=True)
+class JobPlan:
+    """A training job planned: stages in order, and how much the prediction can be trusted."""
+
+    training: Training
+    stages: tuple[StagePlan, ...]
+    stack: str
+    grade: str
+    grade_reasons: tuple[str, ...]
+
+    @cached_property
+    def main(self) -> StagePlan:
+        """The stage that trains the most tokens: the one that headline figures of the layout describe."""
+        return max(self.stages, key=lambda stage: stage.stage.tokens)
+
+    @property
+    def fits(self) -> bool:
+        """True where every stage has a layout that fits in memory."""
+        return all(stage.fits for stage in self.stages)
+
+    @property
+    def work_s(self) -> float:
+        """Productive seconds of the whole job at central facts."""
+        return sum(stage.steps * float(stage.nominal.step_s[0]) for stage in self.stages)
+
+    def totals(self, field: str) -> dict[str, float]:
+        """GPU-seconds of the whole job by the keys of `compute_parts` or `breakdown`, summed over stages."""
+        sums: dict[str, float] = {}
+        for stage in self.stages:
+            for key, seconds in getattr(stage.nominal, field).items():
+                sums[key] = sums.get(key, 0.0) + float(seconds[0]) * stage.steps * stage.accelerators
+        return sums
+
+    def phases(self) -> dict[str, float]:
+        """Seconds of the whole job by what an accelerator does: compute, memory, communication, idle. They sum to `work_s`."""
+        breakdown, parts = ({key: 0.0 for key in training.BREAKDOWN}, dict[str, float]())
+        for stage in self.stages:
+            for key, seconds in stage.nominal.breakdown.items():
+                breakdown[key] += float(seconds[0]) * stage.steps
+            for key, seconds in stage.nominal.compute_parts.items():
+                parts[key] = parts.get(key, 0.0) + float(seconds[0]) * stage.steps
+        memory_bound = parts["memory_bound"] + breakdown["optimizer"]
+        exposed = sum(breakdown[key] for key in breakdown if key.endswith("_exposed"))
+        idle = breakdown["bubble"] + breakdown["straggler"] + breakdown["other"]
+        return {
+            "compute_s": breakdown["compute"] - parts["memory_bound"],
+            "memory_s": memory_bound,
+            "communication_s": exposed,
+            "idle_s": idle,
+        }
+
+
+def machine(context: Context, stack: str) -> Machine:
+    """The device, network and stack of a scenario, as central numbers or as draws."""
+    values = context.values
+    domain = int(values.facts[f"accelerators.{context.accelerator}.scale_up_domain"].value)
+    device = Device.from_values(values, context.accelerator, domain)
+    return Machine(device, build_network(context.fleet, values), Stack.from_values(values, stack))
+
+
+def stack_name(given: str) -> str:
+    """The preset of the software stack; `auto` is today's common one. KeyError for an unknown name."""
+    name = "megatron-core" if given == "auto" else given
+    if name not in training.PRESETS:
+        from argosy.facts import FactError
+
+        raise FactError(f"no software stack {name!r}; write one of {', '.join(training.PRESETS)}")
+    return name
+
+
+def plan_job(context: Context, given: Training) -> JobPlan | dict[str, int]:
+    """The job's stages with their layouts; or, where no layout divides at all, how many are out for which reason."""
+    name = stack_name(given.stack)
+    on = machine(context, name)
+    stages = []
+    for stage in given.stages:
+        planned = _plan_stage(context, given, stage, on)
+        if isinstance(planned, dict):
+            return planned
+        stages.append(planned)
+    main = max(stages, key=lambda planned: planned.stage.tokens)
+    grade, reasons = training.grade(main.job, on.device, on.stack)
+    return JobPlan(given, tuple(stages), name, grade, tuple(reasons))
+
+
+def _job(given: Training, stage: Stage) -> Job:
+    """The step model's job for one stage."""
+    formats = given.precision
+    return Job(
+        given.model,
+        stage.sequence_length,
+        stage.global_batch,
+        formats.compute,
+        gradient_bytes=_BYTES[formats.gradients],
+        parameter_bytes=_BYTES[formats.parameters],
+        overlap=training.Overlap(**given.overlap.model_dump()),
+    )
+
+
+def _plan_stage(context: Context, given: Training, stage: Stage, on: Machine) -> StagePlan | dict[str, int]:
+    job, state = _job(given, stage), StateBytes.of(given.precision)
+
+    def needed(layouts: Layouts) -> MemoryBreakdown:
+        return memory(job, layouts, on.stack.name, state)
+
+    device_bytes = float(on.device.memory_bytes)
+    capacity = device_bytes * (1.0 - given.search.memory_margin)
+    gpus, fixed = context.fleet.count, given.layout.given
+    found = training.search(
+        job, on.device, on.network, on.stack, gpus,
+        lambda layouts: needed(layouts).peak_reserved, capacity, fixed, given.search.micro_batch_max,
+    )  # fmt: skip
+    if found.best is not None:
+        layouts = found.best.layouts.take(slice(0, 1))
+        return StagePlan(stage, job, layouts, found.best.take(slice(0, 1)), needed(layouts), found, True, device_bytes)
+    tightest = _least_memory(job, gpus, on.device.node_size, fixed, given.search.micro_batch_max, needed)
+    if tightest is None:
+        return found.excluded
+    nominal = training.evaluate(job, on.device, on.network, on.stack, tightest)
+    return StagePlan(stage, job, tightest, nominal, needed(tightest), found, False, device_bytes)
+
+
+def _least_memory(job: Job, gpus: int, node_size: int, fixed: dict[str, Any], micro_batch_max: int, needed: Any) -> Layouts | None:
+    """Of all layouts that divide, the one that needs least memory: how far from fitting the job is."""
+    layouts = candidates(job, gpus, node_size, fixed, micro_batch_max, ("1f1b", "interleaved"))
+    valid, _ = exclusions(job.model, job.sequence_length, job.global_batch_sequences, layouts)
+    if not valid.any():
+        return None
+    layouts = layouts.take(valid)
+    return layouts.take(slice(best := int(np.argmin(needed(layouts).peak_reserved)), best + 1))
+
+
+def checkpoint_bytes(job: JobPlan) -> float:
+    """Bytes of the job's unique state: weights, master copy and moments of every parameter, gradients left out."""
+    state = StateBytes.of(job.training.precision)
+    return float(count(job.training.model).total_with_mtp) * (state.weights + state.master + state.moments)

@@ -1,0 +1,158 @@
+"""A plan as the contract's JSON."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from argosy import __version__
+from argosy.planning.account import run_ledger, step_ledger, three_shares
+from argosy.planning.context import Context
+from argosy.planning.headline import headline, quantiles
+from argosy.planning.job import StagePlan
+from argosy.planning.run import DAY, HOUR, FleetRun, JobRun
+from argosy.planning.verdict import Verdict
+
+SCHEMA = "argosy.plan/1"
+
+
+def envelope(context: Context, verdict: Verdict) -> dict[str, Any]:
+    """What every plan has, feasible or not."""
+    return {
+        "schema": SCHEMA,
+        "version": __version__,
+        "facts_date": context.catalog.facts_date,
+        "scenario": {"name": context.scenario.name, "hash": context.scenario.hash},
+        "verdict": verdict.to_dict(),
+    }
+
+
+def payload(context: Context, verdict: Verdict, nominal: FleetRun, drawn: FleetRun, fabrics: list[dict[str, Any]]) -> dict[str, Any]:
+    """The whole contract of `argosy plan`, and what reports need beside it."""
+    tree = ledger(context, nominal)
+    return plain({
+        **envelope(context, verdict),
+        "headline": headline(nominal, drawn),
+        "training": [training_entry(context, *pair) for pair in zip(nominal.jobs, drawn.jobs, strict=True)],
+        "serving": [],
+        "fabrics": fabrics,
+        "facility": nominal.facility,
+        "cost": nominal.cost,
+        "ledger": tree.to_dict(),
+        "three_shares": three_shares(tree),
+        "assumptions": assumptions(context),
+        "facts": [{"path": path, **fact.to_dict()} for path, fact in sorted(context.values.used.items())],
+        "notes": notes(nominal),
+    })  # fmt: skip
+
+
+def ledger(context: Context, run: FleetRun) -> Any:
+    """The ledger of all jobs: one child a job, or the job's own where there is one."""
+    trees = []
+    for job in run.jobs:
+        steps = step_ledger(job.job.totals("compute_parts"), job.job.totals("breakdown"))
+        shares = {state: seconds / job.wall_s for state, seconds in job.seconds.items()}
+        trees.append(run_ledger(job.job.training.name, steps, shares, job.wall_s, run.accelerators, run.spares))
+    from argosy.ledger import Ledger
+
+    return trees[0] if len(trees) == 1 else Ledger.parent(context.scenario.name, tuple(trees))
+
+
+def training_entry(context: Context, nominal: JobRun, drawn: JobRun) -> dict[str, Any]:
+    """One job, with the contract's keys; figures of the layout are those of the stage that trains the most tokens."""
+    job, main = nominal.job, nominal.job.main
+    step = main.nominal.to_dict()
+    fleet = context.fleet.count + context.spare_accelerators
+    hours = fleet / HOUR
+    ettr = quantiles(nominal.ettr, drawn.ettr)
+    return {
+        "name": job.training.name,
+        "grade": job.grade,
+        "grade_reasons": list(job.grade_reasons),
+        "stack": job.stack,
+        "layout": {**main.layouts.to_dict(), "precision": main.job.precision},
+        "step_time_s": quantiles(nominal.step_s, drawn.step_s),
+        "tokens_per_s": step["tokens_per_s"],
+        "tokens_per_gpu_s": step["tokens_per_gpu_s"],
+        "mfu": {**step["mfu"], "quantiles": quantiles(nominal.mfu, drawn.mfu)},
+        "hfu": step["hfu"],
+        "memory_bytes": main.memory.to_dict(0, main.capacity_bytes),
+        "breakdown_s": step["breakdown_s"],
+        "compute_parts_s": step["compute_parts_s"],
+        "search": search_entry(main),
+        "stages": [stage_entry(stage) for stage in job.stages],
+        "goodput": {"ettr": ettr, "checkpoint_interval_s": nominal.interval_s, "failures_expected": nominal.failures},
+        "schedule": {
+            "days": quantiles(nominal.wall_s / DAY, drawn.wall_s / DAY),
+            "gpu_hours": {**quantiles(nominal.wall_s * hours, drawn.wall_s * hours), "includes": ["spares", "idle"]},
+            "tokens": nominal.tokens,
+        },
+        "tokens_per_gpu_hour": nominal.tokens / (nominal.wall_s * hours),
+        "usd_per_million_tokens": None,
+    }
+
+
+def stage_entry(stage: StagePlan) -> dict[str, Any]:
+    """One stage of a job: its own layout, step and memory."""
+    return {
+        "name": stage.label,
+        "tokens": stage.stage.tokens,
+        "sequence_length": stage.stage.sequence_length,
+        "layout": stage.layouts.to_dict(),
+        **stage.nominal.to_dict(),
+        "memory_bytes": stage.memory.to_dict(0, stage.capacity_bytes),
+        "work_s": stage.steps * float(stage.nominal.step_s[0]),
+    }
+
+
+def search_entry(stage: StagePlan) -> dict[str, Any]:
+    """How the layout was found: the contract's keys, and the best few with their arithmetic."""
+    best = []
+    if stage.search.best is not None:
+        for i in range(len(stage.search.best.layouts)):
+            fields = stage.search.best.layouts.to_dict(i)
+            words = [f"{fields[key]} {key}" for key in ("tp", "cp", "ep", "pp", "vp", "dp") if fields[key] > 1]
+            label = " × ".join(words) + f", micro-batch {fields['micro_batch']}, recompute {fields['recompute']}"
+            best.append({"label": label, "step_time_s": float(stage.search.best.step_s[i]), **fields})
+    return {**stage.search.to_dict(), "best": best}
+
+
+def assumptions(context: Context) -> list[dict[str, Any]]:
+    """Everything without a source that the answer rests on: fields left out of the scenario, and facts."""
+    listed = [
+        {"path": each.path, "value": each.value, "unit": each.unit, "note": each.source}
+        for each in context.scenario.defaulted()
+        if each.is_assumption
+    ]
+    for path, fact in sorted(context.values.used.items()):
+        if fact.is_assumption:
+            listed.append({"path": path, "value": fact.value, "unit": fact.unit, "note": fact.source or "no source"})
+    return listed
+
+
+def notes(run: FleetRun) -> list[str]:
+    """What a reader must know before using the numbers."""
+    told = [note for job in run.jobs for note in job.reliability.goodput().notes]
+    for job in run.jobs:
+        told += [f"{job.job.training.name} is {job.job.grade}: {reason}" for reason in job.job.grade_reasons]
+        if job.job.training.search.objective != "time":
+            told.append(f"{job.job.training.name}: layouts are ranked by time, not by {job.job.training.search.objective}")
+    return told
+
+
+def plain(value: Any) -> Any:
+    """The same data with NumPy numbers as Python's, tuples as lists, and what is not finite as null."""
+    if isinstance(value, dict):
+        return {key: plain(each) for key, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(each) for each in value]
+    if isinstance(value, np.ndarray):
+        return plain(value.tolist())
+    if isinstance(value, np.generic):
+        return plain(value.item())
+    if isinstance(value, float) and not np.isfinite(value):
+        return None
+    if hasattr(value, "model_dump"):
+        return plain(value.model_dump(mode="json"))
+    return value

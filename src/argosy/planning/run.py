@@ -1,0 +1,165 @@
+"""The life of a fleet's training: jobs one after another, failing, drawing power, costing money.
+
+One function for central numbers and for draws: `Context.values` decides which.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from argosy import training
+from argosy.facility import ItLoad, PowerPhases, capital, facility, node_power, owned, rented, site_numbers
+from argosy.planning.context import Context
+from argosy.planning.job import JobPlan, checkpoint_bytes, machine
+from argosy.reliability import STATES
+from argosy.planning.life import JobReliability, job_reliability
+
+Array = Any  # float, or draws (n,)
+HOUR, DAY = 3600.0, 86400.0
+
+
+@dataclass(frozen=True)
+class JobRun:
+    """One job's life: productive seconds, seconds by state (which sum to the wall clock), throughput and utilisation."""
+
+    job: JobPlan
+    work_s: Array
+    seconds: dict[str, Array]
+    step_s: Array
+    tokens_per_s: Array
+    mfu: Array
+    reliability: JobReliability
+    interval_s: Array
+    failures: Array
+
+    @property
+    def wall_s(self) -> Array:
+        """Wall-clock seconds of the job."""
+        return sum(self.seconds.values())
+
+    @property
+    def ettr(self) -> Array:
+        """Productive ÷ wall-clock time."""
+        return self.work_s / self.wall_s
+
+    @property
+    def tokens(self) -> float:
+        """Tokens that the job trains on."""
+        return self.job.training.tokens
+
+
+@dataclass(frozen=True)
+class FleetRun:
+    """All jobs, and what the fleet drew and cost meanwhile; `facility` and `cost` have the contract's keys."""
+
+    jobs: tuple[JobRun, ...]
+    accelerators: int
+    spares: int
+    facility: dict[str, Any]
+    cost: dict[str, Any]
+
+    @property
+    def wall_s(self) -> Array:
+        """Wall-clock seconds: the jobs run one after another on the whole fleet."""
+        return sum(job.wall_s for job in self.jobs)
+
+    @property
+    def gpu_hours(self) -> Array:
+        """Accelerator-hours paid for, spares and idle time included."""
+        return self.wall_s * (self.accelerators + self.spares) / HOUR
+
+
+def nominal_run(context: Context, jobs: list[JobPlan], network_w: float, network_usd: float | None) -> FleetRun:
+    """The run at central facts, its failures by the closed form."""
+    return _fleet(context, [_nominal_job(context, job) for job in jobs], network_w, network_usd)
+
+
+def drawn_run(
+    context: Context, jobs: list[JobPlan], network_w: float, network_usd: float | None, draws: int, seed: int
+) -> FleetRun:
+    """`draws` runs: facts and the step model's residual drawn together, one life of failures each."""
+    drawn = context.drawn(draws, seed)
+    return _fleet(drawn, [_drawn_job(drawn, job, draws, seed) for job in jobs], network_w, network_usd)
+
+
+def _reliability(context: Context, job: JobPlan) -> JobReliability:
+    fleet = context.fleet
+    return job_reliability(
+        context.values,
+        context.scenario.reliability,
+        fleet.count,
+        context.nodes,
+        fleet.spares.nodes,
+        checkpoint_bytes(job),
+        fleet.storage_bandwidth_bytes_per_s,
+        replicas=int(job.main.layouts.dp[0]),
+    )
+
+
+def _nominal_job(context: Context, job: JobPlan) -> JobRun:
+    life = _reliability(context, job)
+    form = life.goodput()
+    wall = float(form.wall_s(job.work_s))
+    seconds = {state: float(form.shares[state]) * wall for state in STATES}
+    main = job.main.nominal
+    return JobRun(
+        job,
+        job.work_s,
+        seconds,
+        float(main.step_s[0]),
+        float(main.tokens_per_s[0]),
+        float(main.mfu["parameters_only"][0]),
+        life,
+        float(np.asarray(form.interval_s)),
+        float(np.asarray(form.failures_expected(job.work_s))),
+    )
+
+
+def _drawn_job(context: Context, job: JobPlan, draws: int, seed: int) -> JobRun:
+    on = machine(context, job.stack)
+    residual = training.residual_draws(job.grade, draws, seed)
+    work: Array = 0.0
+    main = None
+    for stage in job.stages:
+        steps = stage.drawn(on)
+        work = work + stage.steps * steps.step_s * residual
+        main = steps if stage is job.main else main
+    assert main is not None  # job.main is one of job.stages
+    life = _reliability(context, job)
+    work = np.broadcast_to(work, (draws,))
+    lived = life.lives(work, draws, seed)
+    return JobRun(
+        job,
+        work,
+        lived.seconds,
+        main.step_s * residual,
+        main.tokens_per_s / residual,
+        main.mfu["parameters_only"] / residual,
+        life,
+        lived.closed_form.interval_s,
+        lived.failures,
+    )
+
+
+def _fleet(context: Context, jobs: list[JobRun], network_w: float, network_usd: float | None) -> FleetRun:
+    """Power, energy, carbon and money of the jobs together."""
+    scenario, values, fleet = context.scenario, context.values, context.fleet
+    site = site_numbers(values, scenario.facility, scenario.prices)
+    node = node_power(values, context.node, context.accelerator, context.node_size, scenario.facility.power_cap)
+    load = ItLoad(node, context.nodes, fleet.spares.nodes, network_w)
+    wall = sum(job.wall_s for job in jobs)
+    busy = sum(job.seconds["productive"] + job.seconds["rework"] + job.seconds["checkpoint"] for job in jobs) / wall
+    phases = [job.job.phases() for job in jobs]
+    activity = PowerPhases(**{key: sum(each[key] for each in phases) for key in phases[0]})
+    power = facility(values, scenario.facility, site, load, activity, wall, busy)
+    hours = wall * (fleet.count + context.spare_accelerators) / HOUR
+    if scenario.prices.accelerator_hour is not None:
+        cost = rented(hours, scenario.prices)
+    else:
+        nodes = context.nodes + fleet.spares.nodes
+        bought = capital(values, context.node, context.accelerator, nodes, context.node_size, power["it_peak_w"], network_usd)
+        cost = owned(values, scenario.prices, site, bought, hours, wall, power["energy_kwh"], power["it_peak_w"])
+    return FleetRun(tuple(jobs), fleet.count, context.spare_accelerators, power, cost)
