@@ -107,7 +107,8 @@ def pack(values: Values, cooling: str, nodes: Array, node_w: Array, per_rack: in
 def _too_hot(values: Values, cooling: str, rack_w: float, limit_w: float) -> str:
     needed = needed_class(values, rack_w)
     advice = f"write facility.cooling: {needed}" if needed else "no class of the catalog carries it"
-    return f"a rack of {rack_w / 1e3:.0f} kW is above the {limit_w / 1e3:.0f} kW that {cooling} carries; {advice}"
+    excess = f"a rack of {rack_w / 1e3:.0f} kW is above the {limit_w / 1e3:.0f} kW that {cooling} carries"
+    return f"{excess}; {advice}"
 
 
 def needed_class(values: Values, rack_w: Array) -> str:
