@@ -147,8 +147,16 @@ def all_to_all(
 
 
 def pipeline_transfer(bytes: Array, network: Network, layouts: Layouts) -> Array:
-    """Seconds to hand a micro-batch's activations (or gradients) to the next stage, `bytes` by each rank."""
-    hop = network.point_to_point(bytes, layouts.tp * layouts.cp * layouts.dp)
+    """Seconds to hand one micro-batch's hidden state, `bytes` in all (or its gradient), to the next stage.
+
+    Every tensor-parallel rank sends its part of the tokens, with sequence parallelism because it holds no
+    more, without it because the receivers gather the parts over the scale-up network (scatter/gather,
+    Narayanan et al. 2021, arXiv:2104.04473, section 4.1).
+    """
+    hop = network.point_to_point(bytes / layouts.tp, layouts.tp * layouts.cp * layouts.dp)
+    gathers = (layouts.tp > 1) & ~layouts.sequence_parallel
+    if gathers.any():
+        hop = hop + np.where(gathers, network.collective("all_gather", bytes, layouts.tp, 1), 0.0)
     return np.where(layouts.pp > 1, hop, 0.0)
 
 

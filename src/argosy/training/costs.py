@@ -12,6 +12,7 @@ import numpy as np
 from argosy.training import kernels
 from argosy.training.device import Device
 from argosy.training.layout import FULL, SELECTIVE
+from argosy.training.memory_traits import memory_traits
 from argosy.training.stack import Stack
 from argosy.workload.operations import Attention, Gemm, LayerWork
 
@@ -74,8 +75,21 @@ def compute_costs(device: Device, stack: Stack, precision: str, work: LayerWork,
         forward, backward, core = forward + f, backward + b, core + f
     for f, b in memory:
         forward, backward = forward + f, backward + b
-    again = forward * (recompute == FULL) + core * (recompute == SELECTIVE)
+    again = forward * (recompute == FULL) + _selected(forward, core, stack) * (recompute == SELECTIVE)
     return Compute(forward, backward, again, weight)
+
+
+def _selected(forward: Parts, core: Parts, stack: Stack) -> Parts:
+    """What selective recomputation runs again, by the stack's trait.
+
+    `core`: attention's scores and values (Korthikanti et al. 2022, arXiv:2205.05198, section 5). `products`:
+    every second matrix product and all that is bound by memory, but not attention (torchtitan's per-operator
+    mode).
+    """
+    if memory_traits(stack.name).selective == "core":
+        return core
+    second = Parts(gemm=forward.gemm, gemm_ideal=forward.gemm_ideal, gemm_flops=forward.gemm_flops) * 0.5
+    return second + Parts(memory=forward.memory, launch=forward.launch)
 
 
 def _gemm(device: Device, precision: str, gemm: Gemm) -> tuple[Parts, Parts, Array]:

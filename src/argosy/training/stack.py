@@ -63,10 +63,10 @@ _GENERIC: dict[str, tuple[float, float, float, str]] = {
     ),
     "host_norm": (4.0, 3.0, 5.0, _TRAINING_DATA + ": exponent of the soft maximum of device and host time"),
     "step_overhead_s": (
-        0.02,
+        0.003,
         0.0,
-        0.06,
-        _ASSUMED + ": data loading, logging, learning-rate step, loss averaging",
+        0.02,
+        "what published single-node runs take beyond a multiple of their micro-batches",
     ),
     "jitter": (0.004, 0.001, 0.01, _ASSUMED + ": coefficient of variation of a node's step compute"),
 }
@@ -98,7 +98,7 @@ class Stack:
     overlap_drag: Array = 0.1  # s of compute lost per s of hidden communication
     host_layer_s: Array = 1.0e-3  # s of host time to queue one layer's forward pass
     host_norm: Array = 4.0  # exponent p of (device^p + host^p)^(1/p)
-    step_overhead_s: Array = 0.02  # s per step outside the pipeline and the optimizer
+    step_overhead_s: Array = 0.003  # s per step outside the pipeline and the optimizer
     jitter: Array = 0.004  # coefficient of variation of a node's compute per step
 
     @classmethod
@@ -138,6 +138,17 @@ _PRESETS: dict[str, tuple[dict[str, Any], dict[str, tuple[float, float, float, s
     "megatron-2021": ({"attention": "unfused", "fused": True}, {**_NEVER, **_NO_DP_OVERLAP}),
     "megatron-deepspeed": ({"attention": "unfused", "fused": True}, {**_NEVER, **_NO_DP_OVERLAP}),
     "megatron-core": ({"attention": "flash3"}, {}),
+    "megatron-bridge": (
+        {"attention": "flash3", "dispatcher": "node-limited"},
+        {
+            "ep_hidden": (
+                0.5,
+                0.0,
+                0.9,
+                _ASSUMED + ": all-to-all behind the neighbouring micro-batch in some recipes, not in others",
+            ),
+        },
+    ),
     "fsdp1": ({"attention": "flash2"}, _FSDP1),
     "llm-foundry": ({"attention": "triton"}, _FSDP1),
     "fsdp2": ({"attention": "flash2", "fused": False}, {}),

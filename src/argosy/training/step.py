@@ -110,16 +110,16 @@ def evaluate(job: Job, device: Device, network: Network, stack: Stack, layouts: 
     weights = {
         name: _Parameters(block.dense_parameters, block.expert_parameters) for name, block in parts.items()
     }
-    boundary = parts["head"].work.extra["boundary_bytes"]
+    hidden_state = parts["head"].work.extra["tp_bytes"]
     if len(layouts) > 1:
         costs, weights = (
             {name: pick(value, index) for name, value in each.items()} for each in (costs, weights)
         )
-        boundary = pick(boundary, index)
+        hidden_state = pick(hidden_state, index)
     kinds = layer_sequence(job)
     classes = stage_classes(kinds, layouts)
     stages = _stages(kinds, costs, weights, classes)
-    return _compose(job, device, network, stack, layouts, kinds, boundary, costs, stages)
+    return _compose(job, device, network, stack, layouts, kinds, hidden_state, costs, stages)
 
 
 @dataclass(frozen=True)
@@ -237,7 +237,7 @@ def _compose(
     stack: Stack,
     layouts: Layouts,
     kinds: tuple[str, ...],
-    boundary: Array,
+    hidden_state: Array,
     costs: dict[str, LayerSeconds],
     stages: list[_Stage],
 ) -> Steps:
@@ -254,7 +254,7 @@ def _compose(
     breakdown["other"] = mean("host") + stack.step_overhead_s
     busy = mean("forward") + mean("backward")
     breakdown["bubble"] = _pipeline_seconds(layouts, stages) - busy
-    breakdown["pp_exposed"] = _transfers(job, network, stack, layouts, boundary, stages)
+    breakdown["pp_exposed"] = _transfers(job, network, stack, layouts, hidden_state, stages)
     breakdown["dp_exposed"] = mean("fsdp") + _gradient_exchange(job, network, stack, layouts, stages)
     breakdown["optimizer"] = _optimizer(job, device, layouts, stages)
     nodes = np.maximum(layouts.gpus / device.node_size, 1)
@@ -264,7 +264,9 @@ def _compose(
     breakdown = {name: np.broadcast_to(breakdown[name], shape) for name in BREAKDOWN}
     tokens = job.global_batch_sequences * job.sequence_length / step
     first, again = (_mean_parts(costs, means, m, field) for field in ("parts", "again"))
-    mfu, hfu = utilisation(job, device, tokens / layouts.gpus, layouts.recompute)
+    mfu = utilisation(job, device, tokens / layouts.gpus)
+    recomputed = again.gemm_flops / mfu["peak_flops"] + again.attention_ideal
+    hfu = mfu["attention_causal"] + recomputed / step
     useful = 6 * mfu["parameters"] * job.global_batch_sequences * job.sequence_length / layouts.gpus
     return Steps(layouts, step, breakdown, _compute_parts(first, again, useful, shape), tokens, mfu, hfu)
 
@@ -326,7 +328,7 @@ def _pipeline_seconds(layouts: Layouts, stages: list[_Stage]) -> Array:
 
 
 def _transfers(
-    job: Job, network: Network, stack: Stack, layouts: Layouts, boundary: Array, stages: list[_Stage]
+    job: Job, network: Network, stack: Stack, layouts: Layouts, hidden_state: Array, stages: list[_Stage]
 ) -> Array:
     """Sends between stages: 2 v per micro-batch and rank, hidden only where the schedule has other work,
     plus the ramps.
@@ -334,7 +336,7 @@ def _transfers(
     1F1B and GPipe wait for each send (Narayanan et al. 2021); the first activation reaches the last stage,
     and its gradient the first, over 2 (p − 1) hops that nothing hides.
     """
-    hop = communication.pipeline_transfer(boundary, network, layouts)
+    hop = communication.pipeline_transfer(hidden_state, network, layouts)
     waits = (
         (layouts.schedule == ONE_FORWARD_ONE_BACKWARD) | (layouts.schedule == GPIPE) | (not job.overlap.pp)
     )

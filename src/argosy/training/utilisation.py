@@ -4,11 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from argosy.training.device import Device
 from argosy.training.job import Job
-from argosy.training.layout import FULL, SELECTIVE
 from argosy.workload import count, layer_kind_sequence
 from argosy.workload.attention import windowed_context
 from argosy.workload.kinds import window
@@ -33,31 +30,23 @@ def attention_flops_per_token(job: Job, causal: bool) -> float:
     return (3.0 if causal else 6.0) * contexts * model.heads * widths
 
 
-def utilisation(
-    job: Job, device: Device, tokens_per_gpu_s: Array, recompute: Array
-) -> tuple[dict[str, Any], Array]:
-    """MFU in three conventions, and HFU.
+def utilisation(job: Job, device: Device, tokens_per_gpu_s: Array) -> dict[str, Any]:
+    """MFU in three conventions; `tokens_per_gpu_s` is (L,) or (n,).
 
-    parameters_only = 6 N · tokens/s ÷ peak, with N the parameters that multiply (without the input
-    embedding, the active ones of a mixture); attention_causal and attention_full add attention's products.
-    `peak` is the nameplate dense BF16 rate: a step in FP8 still runs attention, router and head in BF16, so
-    its formats are mixed, and only against one peak do runs compare. HFU adds what is recomputed to
-    attention_causal: all of the forward, or attention. `tokens_per_gpu_s` and `recompute` are (L,) or (n,).
+    parameters_only = 6 N · tokens/s ÷ peak, with N the parameters that multiply (without the input embedding,
+    the active ones of a mixture); attention_causal and attention_full add attention's products. `peak` is the
+    nameplate dense BF16 rate: a step in FP8 still runs attention, router and head in BF16, so its formats are
+    mixed, and only against one peak do runs compare.
     """
     parameters = count(job.model).without_input_embedding
     peak = device.peak("bf16") / device.sustained_clock
-    causal, full = (attention_flops_per_token(job, c) for c in (True, False))
-    per_token = {
-        "parameters_only": 6 * parameters,
-        "attention_causal": 6 * parameters + causal,
-        "attention_full": 6 * parameters + full,
-    }
     rate = tokens_per_gpu_s / peak
-    mfu: dict[str, Any] = {name: flops * rate for name, flops in per_token.items()}
-    again = np.where(
-        recompute == FULL,
-        per_token["attention_causal"] / 3,
-        np.where(recompute == SELECTIVE, causal / 3, 0.0),
-    )
-    hfu = (per_token["attention_causal"] + again) * rate
-    return {**mfu, "peak_flops": peak, "peak_dtype": "bf16", "parameters": parameters}, hfu
+    causal, full = (attention_flops_per_token(job, c) for c in (True, False))
+    return {
+        "parameters_only": 6 * parameters * rate,
+        "attention_causal": (6 * parameters + causal) * rate,
+        "attention_full": (6 * parameters + full) * rate,
+        "peak_flops": peak,
+        "peak_dtype": "bf16",
+        "parameters": parameters,
+    }
