@@ -1,0 +1,150 @@
+"""The claims of the two documents, and of any document in the same form, computed by the laws and judged by stated rules."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from argosy.handbook import data
+from argosy.handbook.formula import FormulaError, compute, laws_used
+from argosy.handbook.verdict import BASES, VERDICTS, decide
+
+RIGHT = ("reproduces", "rounds")
+
+
+@dataclass(frozen=True)
+class Claim:
+    """What a document says, and how to compute it. `formula` gives the number in `unit`; `holds` is a condition over that `value`.
+
+    `judgement` (verdict, basis, source) is for what a number cannot settle; `correct_value` is a formula or a quoted text.
+    """
+
+    id: str
+    statement: str
+    seed: str = ""
+    section: str = ""
+    formula: str = ""
+    inputs: Mapping[str, Any] = field(default_factory=dict)
+    claimed_value: Any = None
+    printed: str | None = None
+    unit: str = ""
+    holds: str | None = None
+    judgement: Mapping[str, Any] | None = None
+    correct_value: Any = None
+    explanation: str = ""
+    source: str | None = None
+    tempting: str | None = None
+
+
+@dataclass(frozen=True)
+class Checked:
+    """A claim with its computed value (in the claim's unit), verdict, the rule that gave it, and the right value where it is wrong."""
+
+    claim: Claim
+    computed_value: Any
+    verdict: str
+    rule: str
+    correct_value: Any
+    problem: str = ""
+
+    @property
+    def right(self) -> bool:
+        """True when the document's number stands."""
+        return self.verdict in RIGHT
+
+    def to_dict(self) -> dict[str, Any]:
+        """The claim as the contract's JSON has it."""
+        claim = self.claim
+        explanation = " ".join(filter(None, (claim.explanation, self.problem)))
+        sources = filter(None, (data.source_text(claim.source), data.source_text((claim.judgement or {}).get("source"))))
+        return {
+            "id": claim.id, "seed": claim.seed, "section": claim.section, "statement": claim.statement,
+            "formula": claim.formula, "inputs": dict(claim.inputs), "claimed_value": claim.claimed_value, "unit": claim.unit,
+            "computed_value": self.computed_value, "relative_difference": relative_difference(claim.claimed_value, self.computed_value),
+            "verdict": self.verdict, "rule": self.rule, "correct_value": self.correct_value, "explanation": explanation,
+            "source": "; ".join(dict.fromkeys(sources)) or None, "tempting": claim.tempting, "laws": laws_used(claim.formula) if not self.problem and claim.formula else [],
+        }  # fmt: skip
+
+
+def relative_difference(claimed: Any, computed: Any) -> float | None:
+    """claimed/computed - 1 of two numbers, else None."""
+    if any(isinstance(side, bool) or not isinstance(side, int | float) for side in (claimed, computed)) or computed == 0:
+        return None
+    return float(claimed / computed - 1.0)
+
+
+def check(claim: Claim) -> Checked:
+    """Compute a claim and judge it. A formula that cannot be computed makes it not checkable, and says why."""
+    computed, problem, holds = None, "", None
+    try:
+        computed = compute(claim.formula, claim.inputs) if claim.formula else None
+        holds = bool(compute(claim.holds, {**claim.inputs, "value": computed})) if claim.holds else None
+    except FormulaError as error:
+        problem = f"Not computed: {error}."
+        if claim.judgement is None:
+            return Checked(claim, None, "not-checkable", "the formula cannot be computed", None, problem)
+    verdict, rule = decide(claim.claimed_value, computed, printed=claim.printed, holds=holds, judgement=claim.judgement)
+    return Checked(claim, computed, verdict, rule, None if verdict in RIGHT else _correct(claim, computed, verdict), problem)
+
+
+def _correct(claim: Claim, computed: Any, verdict: str) -> Any:
+    """The right value of a claim that does not stand: its own formula, or else what was computed."""
+    if claim.correct_value is None:
+        return computed if verdict != "not-checkable" else None
+    return compute(str(claim.correct_value), claim.inputs)
+
+
+@cache
+def handbook_claims() -> tuple[Claim, ...]:
+    """The claims of both documents, from data/claims, in the order of the documents."""
+    entries = [entry for path in sorted((data.FOLDER / "claims").glob("*.yaml")) for entry in data.read_yaml(path)]
+    return tuple(Claim(**entry) for entry in entries)
+
+
+def checked_handbook() -> list[Checked]:
+    """All claims of both documents, computed and judged."""
+    return [check(claim) for claim in handbook_claims()]
+
+
+def check_file(path: str | Path) -> list[Checked]:
+    """The claims of a user's YAML file, judged by the same rules; FactError lists every fault of the file with its line.
+
+    A claim whose formula is prose but whose id the handbook knows is computed by the handbook's formula and inputs (and said so).
+    """
+    from argosy.handbook.claim_file import read_claims
+
+    known = {claim.id: claim for claim in handbook_claims()}
+    return [_check_own(claim, known.get(claim.id)) for claim in read_claims(Path(path))]
+
+
+def _check_own(claim: Claim, ours: Claim | None) -> Checked:
+    own = check(claim)
+    if ours is None or not (own.problem or (own.computed_value is None and own.rule == "nothing to compare with")):
+        return own
+    from dataclasses import replace
+
+    borrowed = replace(
+        ours, statement=claim.statement, seed=claim.seed, section=claim.section, claimed_value=claim.claimed_value, printed=claim.printed or ours.printed,
+        explanation=f"{ours.explanation} (Computed with the handbook's formula for {ours.id}.)",
+    )  # fmt: skip
+    return check(borrowed)
+
+
+def counts(checked: Iterable[Checked]) -> dict[str, int]:
+    """How many claims have which verdict, in the order of the verdicts."""
+    found = [each.verdict for each in checked]
+    return {verdict: found.count(verdict) for verdict in VERDICTS if verdict in found}
+
+
+def judgement_problem(judgement: Any) -> str:
+    """What is wrong with a `judgement` field, or nothing."""
+    if not isinstance(judgement, Mapping):
+        return "judgement must be a mapping with verdict, basis and source"
+    if judgement.get("verdict") not in VERDICTS:
+        return f"judgement.verdict must be one of: {', '.join(VERDICTS)}"
+    if judgement.get("basis") not in BASES:
+        return f"judgement.basis must be one of: {', '.join(BASES)}"
+    return "" if judgement.get("source") else "judgement.source must say what was read"
