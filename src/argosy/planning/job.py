@@ -149,6 +149,9 @@ def plan_job(context: Context, given: Training) -> JobPlan | dict[str, int]:
         stages.append(planned)
     main = max(stages, key=lambda planned: planned.stage.tokens)
     grade, reasons = training.grade(main.job, on.device, on.stack)
+    if given.stack == "auto":
+        reasons = [*reasons, f"the software stack is not named; {name} is taken"]
+        grade = "interpolated" if grade == "measured-like" else grade
     return JobPlan(given, tuple(stages), name, grade, tuple(reasons))
 
 

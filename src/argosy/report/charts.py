@@ -11,6 +11,7 @@ from argosy.report import text as write
 from argosy.report.terminal import _STEP_NAMES
 
 WIDTH = 620
+_FONT = "Arial, Helvetica, sans-serif"  # what a browser draws must be as wide as what was measured here
 _USEFUL, _LOSS, _PLAIN, _FULL = "#2a7f62", "#c8553d", "#33658a", "#c9ccd1"
 
 
@@ -33,7 +34,7 @@ def ledger_waterfall(plan: Mapping[str, Any]) -> alt.LayerChart:
     """From all GPU-time to the useful part: each loss starts where the one before it ends. Axis: per cent of the whole."""
     tree = plan["ledger"]
     whole = tree["amount"]
-    rows = [{"name": tree["name"], "start": 0.0, "end": 100.0, "shown": write.scaled(whole / 3600, "GPU-h"), "colour": _FULL}]
+    rows = [{"name": tree["name"], "start": 0.0, "end": 100.0, "shown": write.large(whole / 3600) + " GPU-hours", "colour": _FULL}]
     edge = 100.0
     for leaf in reversed([node for node in _leaves(tree) if node["amount"] / whole > 5e-4]):
         share = 100.0 * leaf["amount"] / whole
@@ -73,7 +74,7 @@ def memory_bar(job: Mapping[str, Any]) -> alt.LayerChart:
             edge += size
     capacity = figures["capacity"] / 2**30
     rows.append({"name": "capacity", "start": 0.0, "end": capacity, "shown": f"{capacity:,.1f} GiB", "colour": _FULL})
-    return _bars(rows, f"Memory per GPU, {figures['stage']}", "GiB")
+    return _bars(rows, f"Memory per GPU, fullest at pipeline rank {figures['stage']}", "GiB")
 
 
 def layout_ranking(job: Mapping[str, Any]) -> alt.LayerChart | None:
@@ -119,5 +120,5 @@ def to_svg(chart: alt.LayerChart) -> str:
     """The chart as SVG text, rendered offline without a browser."""
     import vl_convert
 
-    specification = chart.configure_view(stroke=None).configure(font="system-ui, sans-serif", background="transparent").to_dict()
+    specification = chart.configure_view(stroke=None).configure(font=_FONT, background="transparent", padding={"left": 40, "right": 50, "top": 5, "bottom": 5}).to_dict()
     return str(vl_convert.vegalite_to_svg(specification))

@@ -15,8 +15,8 @@ body { font: 15px/1.5 system-ui, sans-serif; color: var(--ink); max-width: 980px
 h1 { font-size: 1.5rem; margin: 0 0 .3rem } h2 { font-size: 1.1rem; margin: 2.2rem 0 .6rem; border-bottom: 1px solid var(--line); padding-bottom: .2rem }
 .verdict { font-size: 1.1rem } .feasible { color: var(--good) } .violates { color: var(--warn) } .infeasible { color: var(--bad) }
 table { border-collapse: collapse; width: 100%; font-variant-numeric: tabular-nums } th, td { text-align: left; padding: .25rem .6rem; border-bottom: 1px solid var(--line); vertical-align: top }
-td.n, th.n { text-align: right; white-space: nowrap } .soft { color: var(--soft); font-size: .9em } code { font-size: .9em; overflow-wrap: anywhere }
-details { margin: .2rem 0 } summary { cursor: pointer; color: var(--soft) } figure { margin: 1rem 0; overflow-x: auto } svg { max-width: 100%; height: auto }
+td { overflow-wrap: anywhere } td.n, th.n { text-align: right; white-space: nowrap; overflow-wrap: normal } .soft { color: var(--soft); font-size: .9em } code { font-size: .9em; overflow-wrap: anywhere }
+details { margin: .2rem 0 } summary { cursor: pointer; color: var(--soft) } figure { margin: 1rem 0; overflow-x: auto } svg { max-width: 100%; height: auto; overflow: visible }
 .assumed { color: var(--warn) } @media print { body { margin: 0; max-width: none } details > * { display: block } }
 """
 
@@ -96,7 +96,7 @@ def _tree(node: Mapping[str, Any]) -> str:
 
     def rows(tree: Mapping[str, Any], level: int) -> list[list[str]]:
         indent = "&nbsp;" * 4 * level
-        own = [[indent + escape(tree["name"]), write.scaled(tree["amount"] / 3600, "GPU-h"), write.percent(tree["amount"] / whole), f'<span class="soft">{escape(tree["law"])}</span>']]
+        own = [[indent + escape(tree["name"]), write.large(tree["amount"] / 3600), write.percent(tree["amount"] / whole), f'<span class="soft">{escape(tree["law"])}</span>']]
         return own + [row for child in tree["children"] for row in rows(child, level + 1)]
 
     return f"<details><summary>every line, with its law</summary>{_table(['line', 'GPU-hours', 'share', 'law'], rows(node, 0), {1, 2})}</details>"
@@ -129,8 +129,17 @@ def _fabrics(plan: Mapping[str, Any]) -> str:
 
 
 def _facility(plan: Mapping[str, Any]) -> str:
-    facility = plan["facility"]
-    rows = [[escape(key), escape(f"{value:,.4g}" if isinstance(value, (int, float)) else str(value))] for key, value in facility.items()]
+    site = plan["facility"]
+    rows = [
+        ["IT power", f"{write.scaled(site['it_mean_w'], 'W')} mean, {write.scaled(site['it_peak_w'], 'W')} peak"],
+        ["facility power", f"{write.scaled(site['facility_mean_w'], 'W')} mean, {write.scaled(site['facility_peak_w'], 'W')} peak"],
+        ["PUE", write.significant(site["pue"], 4)],
+        ["energy at the meter", f"{write.large(site['energy_kwh'])} kWh"],
+        ["racks", f"{write.count(site['racks'])} of {write.significant(site['rack_kw'])} kW, cooled by {escape(site['cooling'])}"],
+        ["water", f"{write.large(site['water_kg'])} kg"],
+        ["carbon", f"{write.significant(site['carbon_kg'] / 1e3)} t CO2e, {escape(site['carbon_basis'])}"],
+        ["boundary", escape(site["boundary"])],
+    ]
     return _section("Facility", _table(["", ""], rows, set()))
 
 

@@ -29,7 +29,7 @@ def plan_markdown(plan: Mapping[str, Any]) -> str:
 
 
 def _ledger_rows(node: Mapping[str, Any], whole: float, level: int) -> list[list[str]]:
-    own = ["&nbsp;" * 3 * level + node["name"], write.scaled(node["amount"] / 3600, "GPU-h"), write.percent(node["amount"] / whole)]
+    own = ["&nbsp;" * 3 * level + node["name"], write.large(node["amount"] / 3600), write.percent(node["amount"] / whole)]
     return [own] + [row for child in node["children"] if child["amount"] for row in _ledger_rows(child, whole, level + 1)]
 
 

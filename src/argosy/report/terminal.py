@@ -13,15 +13,16 @@ from rich.text import Text
 from argosy.report import text as write
 
 _COLOUR = {"feasible": "green", "violates": "yellow", "infeasible": "red"}
-_BAR = 28  # characters of the widest bar
+_BAR = 24  # characters of the widest bar
+_WIDE = 120  # columns from which a law fits beside its number
 _STEP_NAMES = {
     "compute": "compute",
-    "tp_exposed": "tensor-parallel communication, exposed",
+    "tp_exposed": "tensor parallel, exposed",
     "pp_exposed": "pipeline transfers, exposed",
     "bubble": "pipeline bubble",
-    "dp_exposed": "data-parallel communication, exposed",
-    "ep_exposed": "expert all-to-all, exposed",
-    "cp_exposed": "context-parallel communication, exposed",
+    "dp_exposed": "data parallel, exposed",
+    "ep_exposed": "expert parallel, exposed",
+    "cp_exposed": "context parallel, exposed",
     "optimizer": "optimizer",
     "straggler": "stragglers and jitter",
     "other": "other",
@@ -30,23 +31,23 @@ _STEP_NAMES = {
 
 def show_plan(plan: Mapping[str, Any], console: Console | None = None) -> None:
     """Print a plan (the contract's JSON) to `console`, or to standard output."""
-    console = console or Console()
-    for part in plan_parts(plan):
+    console = console or Console(highlight=False)
+    for part in plan_parts(plan, console.width):
         console.print(part)
 
 
-def plan_parts(plan: Mapping[str, Any]) -> list[RenderableType]:
-    """The parts of the terminal report, in order of reading."""
+def plan_parts(plan: Mapping[str, Any], width: int = 80) -> list[RenderableType]:
+    """The parts of the terminal report, in order of reading; a terminal of `width` columns and more shows each law beside its number."""
     parts: list[RenderableType] = [verdict(plan)]
     if plan.get("headline"):
-        parts.append(headline(plan))
+        parts.append(headline(plan, laws=width >= _WIDE))
     for job in plan["training"]:
-        parts += [layout(job), Group(Text(f"Memory per GPU ({job['memory_bytes']['stage']})", style="bold"), memory(job))]
+        parts += [layout(job), Group(Text(f"Memory per GPU, fullest at pipeline rank {job['memory_bytes']['stage']}", style="bold"), memory(job))]
         parts.append(Group(Text(f"One step: {write.duration(job['step_time_s']['nominal'])}", style="bold"), step(job)))
     if plan["fabrics"]:
         parts.append(fabrics(plan))
     if plan.get("ledger"):
-        parts.append(Group(Text("Where every GPU-second goes", style="bold"), ledger(plan["ledger"])))
+        parts.append(Group(Text("Where every GPU-second goes, in GPU-hours", style="bold"), ledger(plan["ledger"])))
     if plan.get("cost"):
         parts.append(Group(Text("Cost", style="bold"), cost(plan)))
     return parts + closing(plan)
@@ -67,16 +68,17 @@ def verdict(plan: Mapping[str, Any]) -> RenderableType:
     return Group(line, *reasons)
 
 
-def headline(plan: Mapping[str, Any]) -> Table:
-    """The eight numbers that a decision rests on, each with its uncertainty."""
+def headline(plan: Mapping[str, Any], laws: bool = False) -> Table:
+    """The numbers that a decision rests on, each with its uncertainty and, with `laws`, its formula."""
     table = Table(box=SIMPLE_HEAD, pad_edge=False)
     table.add_column("")
     for column in ("P10", "P50", "P90"):
         table.add_column(column, justify="right", style="bold" if column == "P50" else None)
-    table.add_column("why this number", style="dim", overflow="fold")
+    if laws:
+        table.add_column("why this number", style="dim", overflow="fold")
     for row in plan["headline"]:
         cells = [write.quantity(row[key], row["unit"]) for key in ("p10", "p50", "p90")]
-        table.add_row(row["label"], *cells, row["law"])
+        table.add_row(row["label"], *cells, *([row["law"]] if laws else []))
     return table
 
 
@@ -101,10 +103,10 @@ def layout(job: Mapping[str, Any]) -> RenderableType:
 def _bars(rows: list[tuple[str, float, str]], whole: float) -> Table:
     """Rows of name, amount and its text, with a bar against the largest amount and the share of `whole`."""
     table = Table(box=None, pad_edge=False, show_header=False)
-    table.add_column("", min_width=24)
-    table.add_column("", justify="right")
-    table.add_column("", justify="right")
-    table.add_column("")
+    table.add_column("", min_width=30, no_wrap=True)
+    table.add_column("", justify="right", no_wrap=True)
+    table.add_column("", justify="right", no_wrap=True)
+    table.add_column("", no_wrap=True, overflow="crop")
     largest = max((amount for _, amount, _ in rows), default=1.0) or 1.0
     for name, amount, shown in rows:
         bar = "█" * round(_BAR * max(amount, 0.0) / largest)
@@ -142,6 +144,7 @@ def fabrics(plan: Mapping[str, Any]) -> Table:
         power = f", {write.scaled(fabric['w'], 'W')}" if fabric.get("w") else ""
         table.caption = ((table.caption + "\n") if table.caption else "") + f"{fabric['role']}: {write.count(fabric['endpoints'])} endpoints, {bandwidth}{money}{power}"  # type: ignore[operator]
     table.caption_justify = "left"
+    table.caption_style = "default"
     return table
 
 
@@ -150,7 +153,7 @@ def ledger(tree: Mapping[str, Any], depth: int = 2) -> Table:
     rows: list[tuple[str, float, str]] = []
 
     def visit(node: Mapping[str, Any], level: int) -> None:
-        rows.append(("  " * level + node["name"], node["amount"], write.scaled(node["amount"] / 3600.0, "GPU-h")))
+        rows.append(("  " * level + node["name"], node["amount"], write.large(node["amount"] / 3600.0)))
         if level < depth:
             for child in node["children"]:
                 if child["amount"]:

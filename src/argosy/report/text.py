@@ -32,6 +32,14 @@ def scaled(value: float, unit: str, digits: int = 3) -> str:
     return f"{significant(value, digits)} {unit}"
 
 
+def large(value: float, digits: int = 3) -> str:
+    """A large count with a word-like prefix, no unit: `26.3 M`, `34.2 k`, `812`."""
+    for factor, prefix in _PREFIXES[2:]:
+        if abs(value) >= factor:
+            return f"{significant(value / factor, digits)} {_WORDS.get(prefix, prefix)}"
+    return significant(value, digits) if abs(value) >= 0.05 else "0"
+
+
 def dollars(value: float, digits: int = 3) -> str:
     """An amount of US dollars: `$51.2 M`, `$3.41`."""
     for factor, prefix in _PREFIXES[2:]:
@@ -65,7 +73,7 @@ def quantity(value: float | None, unit: str) -> str:
     writers: Mapping[str, Any] = {
         "days": lambda v: significant(v),
         "fraction": percent,
-        "gpu_hours": lambda v: scaled(v, "GPU-h"),
+        "gpu_hours": large,
         "w": lambda v: f"{significant(v / 1e6)} MW",
         "usd": dollars,
         "usd_per_million_tokens": lambda v: f"${significant(v)}",
