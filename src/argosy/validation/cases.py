@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cache
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 
 from argosy.fabric import Network, build_network
 from argosy.facts import Fact, Values, load_catalog
+from argosy.spec.fleet import Fleet
 from argosy.spec.model import ModelArchitecture
 from argosy.training import Device, Job, Layouts, Overlap, Stack, device_facts, exclusions, stack_facts
 from argosy.validation import eras
@@ -79,7 +79,7 @@ def case(row: Row) -> Case:
     return Case(
         row=row,
         job=job,
-        device=_device(row, name, changes),
+        device=_device(name, gpus, changes),
         network=network,
         stack=Stack.from_values(Values(facts()), era.stack),
         layouts=layouts.take(valid),
@@ -90,9 +90,19 @@ def case(row: Row) -> Case:
     )
 
 
-def _device(row: Row, name: str, changes: dict[str, float]) -> Device:
+def scale_up_domain(name: str, gpus: int) -> int:
+    """Accelerators of one scale-up domain that a job uses.
+
+    Jobs that are not whole racks take 64 of the 72 GPUs of an NVL72 rack (16 of 18 trays), so that parallel groups of
+    powers of two do not straddle racks.
+    """
     domain = int(facts()[f"accelerators.{name}.scale_up_domain"].value)
-    return replace(Device.from_values(Values(facts()), name, node_size=domain), **changes)
+    return 64 if domain == 72 and gpus % 72 else domain
+
+
+def _device(name: str, gpus: int, changes: dict[str, float]) -> Device:
+    device = Device.from_values(Values(facts()), name, node_size=scale_up_domain(name, gpus))
+    return replace(device, **changes)
 
 
 def _network(row: Row, name: str, gpus: int) -> tuple[Network, str]:
@@ -102,10 +112,10 @@ def _network(row: Row, name: str, gpus: int) -> tuple[Network, str]:
     if wires.card_bytes_per_s:
         path = f"accelerators.{name}.nic_bandwidth"
         changed[path] = replace(changed[path], value=wires.card_bytes_per_s * 8, low=None, high=None)
-    fabric = SimpleNamespace(
-        protocol=None, delivered=wires.delivered, topology="fat-tree", pods=None, oversubscription={}
-    )
-    fleet = SimpleNamespace(accelerator=SimpleNamespace(name=name), compute_fabric=fabric, count=gpus)
+    domain = f"accelerators.{name}.scale_up_domain"
+    changed[domain] = replace(changed[domain], value=scale_up_domain(name, gpus))
+    fabric = {"delivered": wires.delivered} if wires.delivered else {}
+    fleet = Fleet.model_validate({"accelerator": name, "count": gpus, "fabrics": [fabric]})
     return build_network(fleet, Values(changed)), wires.reason
 
 
