@@ -1,13 +1,16 @@
 """The scenario: what an answer depends on, as frozen values."""
 
+from argosy.spec.architectures import names as model_names
+from argosy.spec.architectures import resolve as resolve_model
 from argosy.spec.assertions import AssertionResult, check_assertions
 from argosy.spec.facility import Facility, Prices, Site
 from argosy.spec.fleet import CatalogChoice, Fabric, Fleet, Spares, Storage
 from argosy.spec.load import load, loads, presets
-from argosy.spec.model import MixtureOfExperts, ModelArchitecture, MultiHeadLatentAttention
+from argosy.spec.model import MixtureOfExperts, ModelArchitecture, ModelError, MultiHeadLatentAttention
 from argosy.spec.problems import Problem, ScenarioError
 from argosy.spec.reliability import Checkpoint, Maintenance, RateOverride, Reliability
 from argosy.spec.scenario import Assertion, Assumptions, Defaulted, Scenario
+from argosy.spec.schema import FieldRow, field_table, json_schema
 from argosy.spec.serving import Serving
 from argosy.spec.training import Layout, Overlap, Precision, Search, Stage, Training
 
@@ -20,11 +23,13 @@ __all__ = [
     "Defaulted",
     "Fabric",
     "Facility",
+    "FieldRow",
     "Fleet",
     "Layout",
     "Maintenance",
     "MixtureOfExperts",
     "ModelArchitecture",
+    "ModelError",
     "MultiHeadLatentAttention",
     "Overlap",
     "Precision",
@@ -42,7 +47,11 @@ __all__ = [
     "Storage",
     "Training",
     "check_assertions",
+    "field_table",
+    "json_schema",
     "load",
     "loads",
+    "model_names",
     "presets",
+    "resolve_model",
 ]

@@ -20,7 +20,7 @@ class MultiHeadLatentAttention(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
     q_lora_rank: int | None = Field(
-        None, description="query latent width; none: queries are projected directly"
+        default=None, description="query latent width; none: queries are projected directly"
     )
     kv_lora_rank: int = Field(description="key/value latent width (what the KV cache stores)")
     qk_nope_head_dim: int = Field(description="per-head query/key width without rotary position")
@@ -37,17 +37,22 @@ class MixtureOfExperts(BaseModel):
     experts: int = Field(gt=0, description="routed experts per layer")
     top_k: int = Field(gt=0, description="experts that each token visits")
     expert_ffn: int = Field(gt=0, description="hidden width of one expert")
-    shared_experts: int = Field(0, ge=0, description="experts that every token visits")
+    shared_experts: int = Field(default=0, ge=0, description="experts that every token visits")
     shared_ffn: int | None = Field(
-        None, description="total hidden width of the shared experts; none: shared_experts × expert_ffn"
+        default=None,
+        description="total hidden width of the shared experts; none: shared_experts × expert_ffn",
     )
     dense_layers: tuple[int, ...] = Field(
-        (), description="indices of layers whose feed-forward is dense, not routed"
+        default=(), description="indices of layers whose feed-forward is dense, not routed"
     )
     imbalance: float = Field(
-        1.0, ge=1.0, description="tokens of the busiest expert rank over the mean (1 = force-balanced)"
+        default=1.0,
+        ge=1.0,
+        description="tokens of the busiest expert rank over the mean (1 = force-balanced)",
     )
-    capacity_factor: float | None = Field(None, description="expert capacity over the mean; none: dropless")
+    capacity_factor: float | None = Field(
+        default=None, description="expert capacity over the mean; none: dropless"
+    )
 
 
 class ModelArchitecture(BaseModel):
@@ -63,43 +68,46 @@ class ModelArchitecture(BaseModel):
     )
     head_dim: int = Field(gt=0)
     ffn: int = Field(ge=0, description="hidden width of a dense feed-forward layer (0: the model has none)")
-    gated_ffn: bool = Field(True, description="SwiGLU-like: gate, up and down; otherwise up and down only")
+    gated_ffn: bool = Field(
+        default=True, description="SwiGLU-like: gate, up and down; otherwise up and down only"
+    )
     vocab: int = Field(gt=0)
     tied_embeddings: bool = False
-    attention_bias: bool = Field(False, description="biases on the query, key, value projections")
+    attention_bias: bool = Field(default=False, description="biases on the query, key, value projections")
     attention_output_bias: bool = False
     ffn_bias: bool = False
     norm: Literal["rmsnorm", "layernorm"] = "rmsnorm"
     qk_norm: Literal["none", "per_head", "full"] = Field(
-        "none", description="RMS norm on queries and keys: one weight per head_dim, or over the full width"
+        default="none",
+        description="RMS norm on queries and keys: one weight per head_dim, or over the full width",
     )
     norms_per_layer: int = Field(
-        2,
+        default=2,
         description="2: before attention and feed-forward; 4: also after each (Gemma 2); 1: one for both",
     )
     position: Literal["rope", "learned", "alibi", "none"] = "rope"
-    learned_positions: int = Field(0, description="rows of a learned position table")
+    learned_positions: int = Field(default=0, description="rows of a learned position table")
     parallel_block: bool = Field(
-        False, description="attention and feed-forward read the same input (PaLM, Falcon, NeoX)"
+        default=False, description="attention and feed-forward read the same input (PaLM, Falcon, NeoX)"
     )
-    sliding_window: int | None = Field(None, description="tokens that a windowed layer attends to")
+    sliding_window: int | None = Field(default=None, description="tokens that a windowed layer attends to")
     windowed_layers: tuple[int, ...] = Field(
-        (), description="indices of layers with the window; the others attend to all"
+        default=(), description="indices of layers with the window; the others attend to all"
     )
     attention_gate: bool = Field(
-        False, description="an output gate per head dimension (adds a query-sized projection)"
+        default=False, description="an output gate per head dimension (adds a query-sized projection)"
     )
     mla: MultiHeadLatentAttention | None = None
     moe: MixtureOfExperts | None = None
     mtp_modules: int = Field(
-        0,
+        default=0,
         ge=0,
         description="multi-token-prediction modules (each one more layer and a 2·hidden → hidden projection)",
     )
     published_parameters: float | None = Field(
-        None, description="total parameters as its makers state them, for checks"
+        default=None, description="total parameters as its makers state them, for checks"
     )
     not_modelled: tuple[str, ...] = Field(
-        (), description="parts of the original that this description leaves out, each named"
+        default=(), description="parts of the original that this description leaves out, each named"
     )
     source: str = ""

@@ -31,7 +31,7 @@ def setting(default: Any, description: str, source: str = ASSUMPTION, **options:
 
     `default` is a plain value (SI units) or a callable that makes one; `options` go to pydantic's `Field`.
     """
-    extra = {"source": source}
+    extra: dict[str, Any] = {"source": source}
     if callable(default):
         return Field(default_factory=default, description=description, json_schema_extra=extra, **options)
     return Field(default, description=description, json_schema_extra=extra, **options)
@@ -137,11 +137,17 @@ class Shorthand:
         return {"anyOf": [self.schema, handler(schema)]}
 
 
-def _one_as_list(given: Any) -> Any:
-    return [given] if isinstance(given, dict | BaseModel) else given
+class _OneOrMany(Shorthand):
+    """A list that may be written as its single member."""
+
+    def __get_pydantic_json_schema__(self, schema: CoreSchema, handler: GetJsonSchemaHandler) -> Json:
+        many = handler(schema)
+        return {"anyOf": [many["items"], many]}
 
 
-OneOrMany = Shorthand(_one_as_list, {"type": "object"})
+OneOrMany = _OneOrMany(lambda given: [given] if isinstance(given, dict | BaseModel) else given, {})
+
+ByName = Shorthand(lambda given: given, {"type": "string"})  # the name is resolved before validation
 
 Seconds = Annotated[float, Field(ge=0), Unit("s", "2 min")]
 Bytes = Annotated[float, Field(ge=0), Unit("byte", "80 GB")]

@@ -13,7 +13,7 @@ from argosy.spec import assertions, canonical
 from argosy.spec.facility import Facility, Prices
 from argosy.spec.fleet import Fleet
 from argosy.spec.model import ModelArchitecture
-from argosy.spec.quantity import ASSUMPTION, STACKS, Section, Shorthand, required, setting, unit_of
+from argosy.spec.quantity import ASSUMPTION, STACKS, ByName, Section, Shorthand, required, setting, unit_of
 from argosy.spec.reliability import Reliability
 from argosy.spec.serving import Services
 from argosy.spec.training import TrainingJobs
@@ -46,7 +46,7 @@ _LINE = Shorthand(
 class Assumptions(Section):
     """Facts that this scenario changes, e.g. as `argosy calibrate` wrote them."""
 
-    overrides: dict[str, Any] = setting(
+    overrides: Annotated[dict[str, Any], ByName] = setting(
         dict, "a file, or a mapping: fact path → quantity or {value, low, high, source}", "none changed"
     )
 

@@ -6,6 +6,7 @@ from typing import Annotated
 
 from argosy.spec.model import ModelArchitecture
 from argosy.spec.quantity import (
+    ByName,
     Fraction,
     OneOrMany,
     RequestsPerSecond,
@@ -68,7 +69,7 @@ class Serving(Section):
     """One service."""
 
     name: str = setting("serving", "a name for reports and assertions", "the kind of job")
-    model: ModelArchitecture = required(
+    model: Annotated[ModelArchitecture, ByName] = required(
         "a catalog name, a path of a config.json, or the fields of an architecture"
     )
     traffic: Traffic = required("the requests")

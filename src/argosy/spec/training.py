@@ -5,11 +5,21 @@ from __future__ import annotations
 from math import log2
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, ValidationInfo, field_validator, model_validator
+from pydantic import Field, ValidationInfo, WithJsonSchema, field_validator, model_validator
 
 from argosy import units
 from argosy.spec.model import ModelArchitecture
-from argosy.spec.quantity import OneOrMany, Section, Shorthand, Unit, Word, from_file, required, setting
+from argosy.spec.quantity import (
+    ByName,
+    OneOrMany,
+    Section,
+    Shorthand,
+    Unit,
+    Word,
+    from_file,
+    required,
+    setting,
+)
 
 Schedule = Literal["1f1b", "interleaved", "gpipe", "zero-bubble", "dualpipe"]
 Format = Literal["fp32", "tf32", "bf16", "fp16", "fp8", "fp4"]
@@ -131,7 +141,7 @@ def batch_in_sequences(given: str, sequence_length: int) -> int:
     if abs(power / exact - 1) <= _POWER_OF_TWO_WITHIN:
         return int(power)
     step = 2 ** max(0, int(log2(exact / 8)))
-    return round(exact / step) * int(step)
+    return int(round(exact / step) * step)
 
 
 class Stage(Section):
@@ -140,7 +150,9 @@ class Stage(Section):
     name: str = setting("", "a name for reports", "stage-1, stage-2…")
     tokens: Tokens = required("tokens trained in this stage")
     sequence_length: int = required("tokens per sequence", gt=0)
-    global_batch: int = required(
+    global_batch: Annotated[
+        int, WithJsonSchema({"type": "string", "examples": ["2048 sequences", "16 Mtok"]})
+    ] = required(
         "sequences per step; a file writes `2048 sequences`, or tokens: `16 Mtok` is rounded to the nearest "
         "power of two of sequences within 5 %",
         gt=0,
@@ -178,7 +190,7 @@ class Training(Section):
     """One training job."""
 
     name: str = setting("training", "a name for reports and assertions", "the kind of job")
-    model: ModelArchitecture = required(
+    model: Annotated[ModelArchitecture, ByName] = required(
         "a catalog name, a path of a config.json, or the fields of an architecture"
     )
     precision: Precision = setting(Precision, "numeric formats", "see its fields")

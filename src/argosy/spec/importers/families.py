@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-# Fields of ModelArchitecture, as the family's code in huggingface/transformers (src/transformers/models) has them.
+# Fields of ModelArchitecture, as the family's code in huggingface/transformers (models/) has them.
 _BIASED: dict[str, Any] = {"attention_bias": True, "attention_output_bias": True, "ffn_bias": True}
 _GPT: dict[str, Any] = {"norm": "layernorm", "gated_ffn": False, **_BIASED}
 

@@ -40,8 +40,8 @@ def read(path: str | Path) -> ModelArchitecture:
 def from_config(config: Any, name: str = "model", where: str = "config.json") -> ModelArchitecture:
     """The architecture that the parsed `config` describes; `not_modelled` names what it has besides.
 
-    Raises ModelError for what is no decoder (or no architecture at all), for missing or impossible fields, and
-    for hybrids of which a description as a transformer would be another model.
+    Raises ModelError for what is no decoder (or no architecture at all), for missing or impossible fields,
+    and for hybrids of which a description as a transformer would be another model.
     """
     if not isinstance(config, Mapping):
         raise ModelError(f"{where}: is not a JSON object; name a model's config.json")
@@ -73,7 +73,9 @@ class _Fields:
     def __init__(self, config: Mapping[str, Any], where: str) -> None:
         self.whole = config
         self.where = where
-        nested = next((config[key] for key in NESTED if isinstance(config.get(key), Mapping)), {})
+        nested: Mapping[str, Any] = next(
+            (config[key] for key in NESTED if isinstance(config.get(key), Mapping)), {}
+        )
         if isinstance(nested.get("text_config"), Mapping):  # one level deeper: thinker_config
             nested = nested["text_config"]
         flat = {key: value for key, value in config.items() if key not in ("vision_config", *NESTED)}
@@ -101,7 +103,7 @@ class _Fields:
         keys = NAMES.get(field, (field,))
         if value is None:
             raise ModelError(
-                f"{self.where}: has no {keys[0]} (or {', '.join(keys[1:3])}); name a language model's config.json"
+                f"{self.where}: has no {keys[0]} (or {', '.join(keys[1:3])}); name a model's config.json"
             )
         if isinstance(value, bool) or not isinstance(value, int | float) or value != int(value) or value <= 0:
             raise ModelError(
