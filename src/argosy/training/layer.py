@@ -51,7 +51,7 @@ def layer_seconds(
     stack: Stack,
     overlap: Overlap,
     layouts: Layouts,
-    queues: float = 1.0,
+    queues: Array = 1.0,
 ) -> LayerSeconds:
     """Compose one layer. `gather`, `scatter`: seconds of the sharded weights' and gradients' collectives
     (ZeRO-2, ZeRO-3).

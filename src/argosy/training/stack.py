@@ -61,6 +61,12 @@ _GENERIC: dict[str, tuple[float, float, float, str]] = {
         1.6e-3,
         _TRAINING_DATA + ": 3-4 ms per layer with full recompute, that is two forwards and one backward",
     ),
+    "host_experts": (
+        2.5,
+        1.5,
+        4.0,
+        _ASSUMED + ": kernels of a mixture layer over those of a dense one (router, permutations, dispatch)",
+    ),
     "host_norm": (4.0, 3.0, 5.0, _TRAINING_DATA + ": exponent of the soft maximum of device and host time"),
     "step_overhead_s": (
         0.003,
@@ -97,6 +103,7 @@ class Stack:
     )
     overlap_drag: Array = 0.1  # s of compute lost per s of hidden communication
     host_layer_s: Array = 1.0e-3  # s of host time to queue one layer's forward pass
+    host_experts: Array = 2.5  # host time of a mixture layer over that of a dense one
     host_norm: Array = 4.0  # exponent p of (device^p + host^p)^(1/p)
     step_overhead_s: Array = 0.003  # s per step outside the pipeline and the optimizer
     jitter: Array = 0.004  # coefficient of variation of a node's compute per step

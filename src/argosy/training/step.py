@@ -170,9 +170,8 @@ def _block_seconds(
         scatter = _sharded("reduce_scatter", job.gradient_bytes, network, layouts, block) * (
             layouts.zero >= 2
         )
-    return layer_seconds(
-        compute, tp, cp, ep, gather, scatter, stack, job.overlap, layouts, queues=float(block.is_layer)
-    )
+    queues = stack.host_experts if block.has_experts else float(block.is_layer)
+    return layer_seconds(compute, tp, cp, ep, gather, scatter, stack, job.overlap, layouts, queues)
 
 
 def _sharded(kind: str, element_bytes: float, network: Network, layouts: Layouts, block: Block) -> Array:
