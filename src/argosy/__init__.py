@@ -12,7 +12,7 @@ Heavy libraries load where they are used, so importing this package stays cheap.
 from typing import Any
 
 __version__ = "0.1.0"
-__all__ = ["Fact", "Ledger", "Plan", "Scenario", "__version__", "load", "plan"]
+__all__ = ["Fact", "Ledger", "Plan", "Scenario", "__version__", "load", "loads", "plan"]
 
 _HOME = {
     "Fact": "argosy.facts",
@@ -20,6 +20,7 @@ _HOME = {
     "Plan": "argosy.planning",
     "Scenario": "argosy.spec",
     "load": "argosy.spec",
+    "loads": "argosy.spec",
     "plan": "argosy.planning",
 }
 

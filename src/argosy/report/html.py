@@ -15,7 +15,7 @@ body { font: 15px/1.5 system-ui, sans-serif; color: var(--ink); max-width: 980px
 h1 { font-size: 1.5rem; margin: 0 0 .3rem } h2 { font-size: 1.1rem; margin: 2.2rem 0 .6rem; border-bottom: 1px solid var(--line); padding-bottom: .2rem }
 .verdict { font-size: 1.1rem } .feasible { color: var(--good) } .violates { color: var(--warn) } .infeasible { color: var(--bad) }
 table { border-collapse: collapse; width: 100%; font-variant-numeric: tabular-nums } th, td { text-align: left; padding: .25rem .6rem; border-bottom: 1px solid var(--line); vertical-align: top }
-td { overflow-wrap: anywhere } td.n, th.n { text-align: right; white-space: nowrap; overflow-wrap: normal } .soft { color: var(--soft); font-size: .9em } code { font-size: .9em; overflow-wrap: anywhere }
+td { overflow-wrap: anywhere } td:first-child { overflow-wrap: normal } code { word-break: break-all } td.n, th.n { text-align: right; white-space: nowrap; overflow-wrap: normal } .soft { color: var(--soft); font-size: .9em } code { font-size: .9em; overflow-wrap: anywhere }
 details { margin: .2rem 0 } summary { cursor: pointer; color: var(--soft) } figure { margin: 1rem 0; overflow-x: auto } svg { max-width: 100%; height: auto; overflow: visible }
 .assumed { color: var(--warn) } @media print { body { margin: 0; max-width: none } details > * { display: block } }
 """
