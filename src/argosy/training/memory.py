@@ -81,7 +81,7 @@ def memory(
     peaks of data loading, evaluation and checkpointing are not in it.
     """
     traits = memory_traits(traits) if isinstance(traits, str) else traits
-    state = state or StateBytes(gradients=job.gradient_bytes)
+    state = state or traits.default_state(job.precision, job.gradient_bytes)
     stages = _Stages.of(job, layouts)
     parts = _persistent(job, layouts, traits, state, stages)
     kept, moments = _activations(job, layouts, traits, stages)
@@ -152,19 +152,23 @@ def _persistent(
         whole_experts = np.where(sharded, expert_replicas, 1)
         return bytes_per_parameter * (dense / whole + experts / whole_experts)
 
-    master, weights = state.master, state.weights
-    if traits.sharded_parameter_is_master:
-        # The sharded FP32 parameters are the master; half-precision weights exist only gathered (see
-        # buffers).
-        weights = np.where(zero >= 2, state.master, state.weights)
-        master = np.where(zero >= 2, 0.0, state.master)
-    gathered = zero >= 3
-    if traits.sharded_parameter_is_master:
-        gathered = zero >= 2
+    optimizer = state.master + state.moments + state.optimizer_gradients
+    if not traits.sharded_parameter_is_master:
+        return {
+            "weights": held(state.weights, zero >= 3),
+            "gradients": held(state.gradients, zero >= 2),
+            "optimizer": held(optimizer, zero >= 1),
+        }
+    # FSDP: the sharded FP32 parameters are the master; half-precision weights exist only gathered
+    # (`_buffers`), or whole for the length of a step where a pipeline would gather them anew for every
+    # micro-batch.
+    sharded = zero >= 2
+    whole = sharded & (_column(layouts.pp) > 1)
+    weights = np.where(sharded, state.master, state.weights)
     return {
-        "weights": held(weights, gathered),
-        "gradients": held(state.gradients, zero >= 2),
-        "optimizer": held(master + state.moments, zero >= 1),
+        "weights": held(weights, sharded) + np.where(whole, held(state.weights, ~sharded), 0.0),
+        "gradients": held(state.gradients, sharded & ~whole),
+        "optimizer": held(np.where(sharded, optimizer - state.master, optimizer), zero >= 1),
     }
 
 
@@ -215,7 +219,8 @@ def _activations(
     one = stages.total(kept)
     flying = in_flight(layouts, stages.rank)
     layer_moment = stages.largest(working)
-    head_moment = np.where(stages.last, _column(_head_bytes(job, shard, traits)), 0.0)
+    head = _head_bytes(job, layouts, shard, traits)
+    head_moment = np.where(stages.last, _column(head), 0.0)
     # The embedding's gradient comes when its micro-batch's activations are gone.
     gradient = COMPUTE_BYTES * job.model.vocab * job.model.hidden / shard.tp
     embedding_moment = np.where(stages.first, _column(gradient) - one, 0.0)
@@ -278,7 +283,7 @@ _ALTERNATE_PRODUCTS = {
 }
 
 
-def _head_bytes(job: Job, shard: Shard, traits: MemoryTraits) -> Array:
+def _head_bytes(job: Job, layouts: Layouts, shard: Shard, traits: MemoryTraits) -> Array:
     """The worst of two moments at the end of the forward pass: in the loss, and in the projection's
     backward, (L,).
 
@@ -290,10 +295,14 @@ def _head_bytes(job: Job, shard: Shard, traits: MemoryTraits) -> Array:
     logits = shard.tokens * model.vocab / shard.tp
     hidden = shard.tokens * model.hidden * COMPUTE_BYTES
     norm = 2 * shard.own_tokens * model.hidden * COMPUTE_BYTES
-    loss = logits * (traits.fused_loss_bytes if job.fused_cross_entropy else traits.loss_bytes)
+    unfused = np.where(layouts.tp > 1, traits.parallel_loss_bytes, traits.loss_bytes)
+    loss = logits * (traits.fused_loss_bytes if job.fused_cross_entropy else unfused)
     weights = model.vocab * model.hidden / shard.tp * COMPUTE_BYTES
     projection = logits * traits.projection_bytes + weights + 2 * hidden
-    return norm + np.maximum(loss, projection)
+    outputs = (
+        logits * COMPUTE_BYTES * layouts.grad_accumulation * (layouts.pp > 1) if traits.keeps_outputs else 0.0
+    )
+    return norm + outputs + np.maximum(loss, projection)
 
 
 def _buffers(job: Job, layouts: Layouts, traits: MemoryTraits, stages: _Stages) -> np.ndarray:
@@ -311,7 +320,10 @@ def _buffers(job: Job, layouts: Layouts, traits: MemoryTraits, stages: _Stages) 
     unit = stages.largest(units) * (COMPUTE_BYTES * (traits.gathered_units + 1) + REDUCED_BYTES)
     ends = _column(layer_parameters(model, "head").dense_on_rank(x.tp)) * COMPUTE_BYTES
     ends = ends * (stages.first * 1.0 + stages.last)
-    return total + np.where(_column(x.zero) >= 2, unit + ends, 0.0)
+    gathered = _column(x.zero) >= 2
+    if traits.sharded_parameter_is_master:
+        gathered = gathered & (_column(x.pp) == 1)
+    return total + np.where(gathered, unit + ends, 0.0)
 
 
 REDUCED_BYTES = 4.0  # gradients are reduced in FP32
@@ -355,7 +367,7 @@ def _worst(
     reserved = allocated * (1 + traits.fragmentation)
     x = layouts
     groups = (x.tp, x.cp, x.pp, x.dp * x.cp, np.where(x.ep > 1, x.ep, 1))
-    communicators = sum((group > 1).astype(float) for group in groups)
+    communicators = sum((group > 1).astype(float) for group in groups) + traits.communicators
     peak = reserved + traits.context_bytes + traits.communicator_bytes * communicators
     named = {name: of(value) for name, value in parts.items()}
     return MemoryBreakdown(

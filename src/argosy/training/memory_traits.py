@@ -27,6 +27,7 @@ class StateBytes:
     gradients: float = 4.0
     master: float = 4.0
     moments: float = 8.0
+    optimizer_gradients: float = 0.0  # FP32 copy of the gradients that a rank updates
 
     @classmethod
     def of(cls, precision: Precision) -> StateBytes:
@@ -47,12 +48,18 @@ class MemoryTraits:
     keeps the outputs of every second product and of attention (torchtitan's per-operator checkpointing).
     `narrow_inputs`: in FP8 and FP4 jobs the inputs of the products are kept in one byte.
     `cached_weight_gradients`: Transformer Engine with fused gradient accumulation keeps one placeholder
-    gradient, in the weights' format, per distinct weight shape. `sharded_parameter_is_master`: FSDP shards
-    FP32 parameters and keeps no second copy. `loss_bytes`: bytes per logit alive in the loss at its worst
-    (half-precision logits, their FP32 copy and the exponentials, …); `projection_bytes`: per logit while the
-    output projection is differentiated. `bucket_bytes`: communication buckets beside the gradients.
-    `fragmentation`: memory that the allocator reserves beyond the peak in use, as a share of it.
-    `context_bytes`: driver context and kernels; `communicator_bytes`: buffers of one communicator.
+    gradient, in the weights' format, per distinct weight shape.
+    `sharded_parameter_is_master`: FSDP shards FP32 parameters and keeps no second copy; under a pipeline it
+    leaves weights whole, and gradients in FP32, from the first micro-batch to the last.
+    `gradients_beside_accumulation`: DeepSpeed's ZeRO-1. In FP16 gradients stay in FP16 and the owner makes an
+    FP32 copy of its part; in BF16 every rank keeps BF16 gradients and their FP32 sum.
+    `loss_bytes`, `parallel_loss_bytes`, `fused_loss_bytes`: bytes per logit alive at the worst moment of the
+    loss; `projection_bytes`: while the output projection is differentiated. `bucket_bytes`: communication
+    buckets beside the gradients. `gathered_units`: FSDP units (layers) whose weights are whole at once: in
+    use and fetched ahead. `fragmentation`: what the allocator reserves beyond the peak in use, as a share of
+    it. `context_bytes`: driver context and kernels; `communicator_bytes`: buffers of one communicator;
+    `communicators`: those that a rank has besides one per kind of parallelism. `keeps_outputs`: the last
+    stage of a pipeline keeps every micro-batch's logits until the step ends (`torch.distributed.pipelining`).
     """
 
     storage: Storage = field(default_factory=Storage)
@@ -60,32 +67,57 @@ class MemoryTraits:
     narrow_inputs: bool = True
     cached_weight_gradients: bool = False
     sharded_parameter_is_master: bool = False
-    loss_bytes: float = 10.0
-    fused_loss_bytes: float = 6.0
-    projection_bytes: float = 4.0
+    gradients_beside_accumulation: bool = False
+    loss_bytes: float = 10.0  # half-precision logits 2, FP32 copy 4, shifted and exponentiated copy 4
+    parallel_loss_bytes: float = 10.0  # the same, over a vocabulary divided by tensor parallelism
+    fused_loss_bytes: float = 6.0  # half-precision logits 2, FP32 exponentials 4
+    projection_bytes: float = 4.0  # logits and their gradient in half precision
     bucket_bytes: float = 0.0
-    gathered_units: float = (
-        2.0  # FSDP units (layers) whose weights are whole at once: in use and fetched ahead
-    )
-    fragmentation: float = 0.04
-    context_bytes: float = 0.6e9
-    communicator_bytes: float = 0.25e9
+    gathered_units: float = 2.0
+    fragmentation: float = 0.04  # assumption; torchtitan's 8B runs agree
+    context_bytes: float = 0.6e9  # assumption: 0.4-0.7 GB is what nvidia-smi shows for an idle process
+    communicator_bytes: float = 0.25e9  # assumption: NCCL's 4 MiB buffers x channels x peers
+    communicators: float = 0.0
+    keeps_outputs: bool = False
+
+    def default_state(self, precision: str, gradient_bytes: float) -> StateBytes:
+        """The framework's own state for a job's compute format and the format of its gradient exchange."""
+        if not self.gradients_beside_accumulation:
+            return StateBytes(gradients=gradient_bytes)
+        if precision == "fp16":
+            return StateBytes(gradients=2.0, optimizer_gradients=4.0)
+        return StateBytes(gradients=2.0 + 4.0)
 
 
-_UNFUSED = Storage(fused_attention=False, dropout=True)
 _MEGATRON_CORE = MemoryTraits(cached_weight_gradients=True)
+# Megatron-LM's default dropout is 0.1; BLOOM trained without.
+_MEGATRON_2021 = MemoryTraits(storage=Storage(fused_attention=False, dropout=True))
+_DEEPSPEED = MemoryTraits(
+    storage=Storage(fused_attention=False),
+    gradients_beside_accumulation=True,
+    # A reduce and a gather bucket of 5e8 half-precision elements each: DeepSpeed's documented defaults.
+    bucket_bytes=2 * 5e8 * 2.0,
+    # World, model-parallel, tied embeddings, pairs of neighbouring stages.
+    communicators=4.0,
+    # Calibrated: the median of what 24 BLOOM runs hold beyond the rest of this model, per communicator.
+    communicator_bytes=1.0e9,
+)
 _FSDP = MemoryTraits(
+    storage=Storage(gathered_inputs=True),
+    keeps_outputs=True,
     selective="products",
     narrow_inputs=False,
     sharded_parameter_is_master=True,
-    loss_bytes=14.0,
-    projection_bytes=8.0,
+    # PyTorch's cross_entropy backward: FP32 log-probabilities, gradient of the loss, gradient of the logits.
+    loss_bytes=12.0,
+    # PyTorch's loss_parallel: log-probabilities, one-hot gradient, its sum with their exponential, the product.
+    parallel_loss_bytes=16.0,
 )
 
 # By the name of the software stack (stack.PRESETS).
 _TRAITS: dict[str, MemoryTraits] = {
-    "megatron-2021": MemoryTraits(storage=_UNFUSED),
-    "megatron-deepspeed": MemoryTraits(storage=_UNFUSED),
+    "megatron-2021": _MEGATRON_2021,
+    "megatron-deepspeed": _DEEPSPEED,
     "megatron-core": _MEGATRON_CORE,
     "llama3": _MEGATRON_CORE,
     "deepseek": _MEGATRON_CORE,

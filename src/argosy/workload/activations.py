@@ -41,6 +41,7 @@ class Storage:
     element_bytes: float = 2.0
     linear_input_bytes: float = 2.0
     probabilities_after_experts: bool = False
+    gathered_inputs: bool = False
 
 
 def saved_tensors(model: ModelArchitecture, kind: str, shard: Shard, storage: Storage) -> dict[str, Array]:
@@ -51,13 +52,14 @@ def saved_tensors(model: ModelArchitecture, kind: str, shard: Shard, storage: St
     """
     saved = _attention(model, shard, storage)
     own_hidden = shard.own_tokens * model.hidden
+    input_tokens = shard.tokens if storage.gathered_inputs else shard.own_tokens
     if not model.parallel_block:
         saved["feed_forward_input"] = own_hidden * storage.element_bytes
     if is_moe(kind):
         saved |= _mixture(model, shard, storage)
     elif model.ffn:
         if not model.parallel_block:
-            saved["feed_forward_norm"] = own_hidden * storage.linear_input_bytes
+            saved["feed_forward_norm"] = input_tokens * model.hidden * storage.linear_input_bytes
         saved |= _feed_forward(model, shard.tokens, model.ffn / shard.tp, storage, "")
     if model.norms_per_layer == 4:  # norms after attention and after the feed-forward keep their inputs
         saved["output_norms"] = 2 * own_hidden * storage.element_bytes
@@ -84,7 +86,7 @@ def _attention(model: ModelArchitecture, shard: Shard, storage: Storage) -> dict
         latent = 0.0
     saved = {
         "layer_input": own_hidden * wide,
-        "attention_norm": own_hidden * narrow,
+        "attention_norm": (tokens * model.hidden if storage.gathered_inputs else own_hidden) * narrow,
         "latents": latent,
         "queries": tokens * heads * qk * wide,
         "keys": tokens * kv_heads * qk * wide,

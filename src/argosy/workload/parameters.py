@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from argosy.spec.model import ModelArchitecture
-from argosy.workload.kinds import is_moe, layer_kinds
+from argosy.workload.kinds import is_moe, layer_kind_sequence, layer_kinds
 
 Array = Any  # float or numpy array (L,)
 
@@ -136,7 +136,7 @@ def layer_parameters(model: ModelArchitecture, kind: str) -> LayerParameters:
         return head_parameters(model)
     if kind == "mtp":
         extra = LayerParameters(sharded=2.0 * model.hidden**2, replicated=3.0 * _norm(model))
-        return layer_parameters(model, list(layer_kinds(model))[-1]) + extra
+        return layer_parameters(model, layer_kind_sequence(model)[-1]) + extra
     feed_forward = _mixture(model) if is_moe(kind) else _dense_feed_forward(model, model.ffn)
     norms = LayerParameters(replicated=model.norms_per_layer * _norm(model))
     return _attention(model) + feed_forward + norms
