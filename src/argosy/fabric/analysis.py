@@ -1,0 +1,156 @@
+"""What a cable list can carry: injection, bisection, oversubscription. All of it found from the cables.
+
+The bisection is that of the first half of the hosts against the second, in the order in which they were
+placed (so a pod, a rail unit, a side of a torus is cut where the topology is narrowest), as a maximum flow,
+per direction.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from argosy.fabric.cables import CableList
+
+
+@dataclass(frozen=True)
+class TierCount:
+    """One tier of switches: how many, and the cables below it."""
+
+    name: str
+    switches: int
+    links: int
+    switch: str
+
+
+def tiers(cables: CableList) -> list[TierCount]:
+    """Switches per tier, lowest first (planes summed), with the cables that join each to what lies below."""
+    found: dict[str, TierCount] = {}
+    tier = cables.tier_of_nodes()
+    above = np.bincount(np.maximum(tier[cables.a], tier[cables.b]), minlength=int(tier.max()) + 1)
+    for group in cables.groups:
+        if group.tier == 0:
+            continue
+        name = plain_name(group.name)
+        before = found[name].switches if name in found else 0
+        found[name] = TierCount(name, before + group.count, int(above[group.tier]), group.switch)
+    return list(found.values())
+
+
+def cables_by_kind(cables: CableList) -> dict[str, int]:
+    """Cables per boundary (`host-leaf`, `leaf-spine`...), planes summed."""
+    found: dict[str, int] = {}
+    for name, count in cables.cables_by_boundary().items():
+        found[plain_name(name)] = found.get(plain_name(name), 0) + count
+    return found
+
+
+def plain_name(name: str) -> str:
+    """`plane-3/leaf` as `leaf`."""
+    return name.rpartition("/")[2]
+
+
+def injection_bps(cables: CableList) -> float:
+    """What all hosts can send at once, one way (bit/s)."""
+    hosts = cables.tier_of_nodes() == 0
+    a_is_host, b_is_host = hosts[cables.a], hosts[cables.b]
+    # A cable between two hosts (a torus) carries what both of them send, each its own way.
+    return float(
+        (cables.rate * (a_is_host.astype(int) + (b_is_host & (cables.circuit < 0)).astype(int))).sum()
+    )
+
+
+def oversubscription(cables: CableList) -> dict[str, float]:
+    """Capacity below ÷ capacity above of every tier that has a tier above it, over all its switches."""
+    up, down = cables.capacity(upwards=True), cables.capacity(upwards=False)
+    found: dict[str, list[float]] = {}
+    for group in cables.groups:
+        if group.tier and up[group.ids].sum() > 0:
+            sums = found.setdefault(plain_name(group.name), [0.0, 0.0])
+            sums[0] += float(down[group.ids].sum())
+            sums[1] += float(up[group.ids].sum())
+    return {name: below / above for name, (below, above) in found.items()}
+
+
+def bisection_bps(cables: CableList) -> float:
+    """Capacity per direction (bit/s) between the first and the second half of the hosts: a maximum flow.
+
+    Nodes that look alike are merged first: by colour refinement, to an equitable partition, on which the
+    maximum flow is the same (symmetric flows can be averaged). A regular fabric of 100,000 hosts shrinks to a
+    handful of nodes.
+    """
+    hosts = np.flatnonzero(cables.tier_of_nodes() == 0)
+    if len(hosts) < 2:
+        return 0.0
+    low, high, rate = _links(cables)
+    colour = np.full(cables.nodes, 2)
+    colour[hosts] = 0
+    colour[hosts[len(hosts) // 2 :]] = 1
+    colour = _refine(colour, low, high, rate)
+    first = np.unique(colour[hosts[: len(hosts) // 2]])
+    second = np.unique(colour[hosts[len(hosts) // 2 :]])
+    return _max_flow(colour[low], colour[high], rate, first, second)
+
+
+def _links(cables: CableList) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Ends and rates of all links; the two fibres of an optical circuit are one link between their `a` ends."""
+    plain = cables.circuit < 0
+    order = np.argsort(cables.circuit[~plain], kind="stable")
+    ends = cables.a[~plain][order].reshape(-1, 2)
+    circuit_rate = cables.rate[~plain][order].reshape(-1, 2)[:, 0]
+    low = np.concatenate([cables.a[plain], ends[:, 0]])
+    high = np.concatenate([cables.b[plain], ends[:, 1]])
+    return low, high, np.concatenate([cables.rate[plain], circuit_rate])
+
+
+def _refine(colour: np.ndarray, low: np.ndarray, high: np.ndarray, rate: np.ndarray) -> np.ndarray:
+    """Colour refinement: split classes until all nodes of one have the same capacity to every other class.
+
+    A node's signature is the sum of its links' rates, each times a pseudo-random number of the neighbour's
+    class; equal signatures mean equal capacities to every class, but for collisions of 64-bit numbers.
+    """
+    unit = rate.min()
+    weight = np.round(rate / unit * 1024).astype(np.uint64)
+    while True:
+        marks = _mix(np.arange(colour.max() + 1, dtype=np.uint64))
+        signature = _mix(marks[colour] + np.uint64(1))
+        np.add.at(signature, low, marks[colour[high]] * weight)
+        np.add.at(signature, high, marks[colour[low]] * weight)
+        _, finer = np.unique(np.stack([colour.astype(np.uint64), signature]), axis=1, return_inverse=True)
+        finer = finer.ravel()
+        if finer.max() == colour.max():
+            return finer
+        colour = finer
+
+
+def _mix(number: np.ndarray) -> np.ndarray:
+    """splitmix64: whole numbers scattered over 64 bits (S. Vigna, public domain)."""
+    with np.errstate(over="ignore"):
+        mixed = number + np.uint64(0x9E3779B97F4A7C15)
+        mixed = (mixed ^ (mixed >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+        mixed = (mixed ^ (mixed >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+        return mixed ^ (mixed >> np.uint64(31))
+
+
+def _max_flow(a: np.ndarray, b: np.ndarray, rate: np.ndarray, first: np.ndarray, second: np.ndarray) -> float:
+    """Maximum flow (in the unit of `rate`) from the classes `first` to `second` over links that carry both
+    ways.
+    """
+    from scipy.sparse import coo_array
+    from scipy.sparse.csgraph import maximum_flow
+
+    classes = int(max(a.max(), b.max())) + 1
+    source, sink = classes, classes + 1
+    between = a != b
+    capacity = coo_array((rate[between], (a[between], b[between])), shape=(classes, classes)).toarray()
+    capacity = capacity + capacity.T
+    # scipy counts in 32-bit integers: scale so that the total fits, which keeps nine digits.
+    scale = (2**30) / capacity.sum()
+    graph = np.zeros((classes + 2, classes + 2), dtype=np.int32)
+    graph[:classes, :classes] = np.floor(capacity * scale)
+    graph[source, first] = 2**30
+    graph[second, sink] = 2**30
+    from scipy.sparse import csr_array
+
+    return float(maximum_flow(csr_array(graph), source, sink).flow_value) / scale

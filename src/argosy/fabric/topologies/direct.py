@@ -1,0 +1,130 @@
+"""Networks without trees: tori of accelerators, and supernodes (NVLink racks, CloudMatrix384)."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from argosy.fabric.cables import Wiring
+from argosy.fabric.topologies.design import LENGTH_M, Design, DesignError, Domain, Topology
+
+CUBE = (
+    4  # side of the block that TPU v4 and v5p join by optical circuit switches (N. Jouppi et al., ISCA 2023)
+)
+NVL72_TRAYS, NVL72_CHIPS = 9, 18  # 9 NVLink switch trays of 2 chips (NVIDIA GB200 NVL72)
+NVL72_CHIP_PORTS = 72
+# P. Zuo et al., arXiv:2506.12708: 48 nodes of 8 NPUs; 7 planes; per node one first-level chip per plane,
+# which has 16 links to the 16 second-level chips of its plane.
+CLOUDMATRIX_NODES, CLOUDMATRIX_NPUS, CLOUDMATRIX_PLANES, CLOUDMATRIX_SPINES = 48, 8, 7, 16
+
+
+def most_cubic(hosts: int) -> tuple[int, int, int]:
+    """Three sides whose product is `hosts`, as near to each other as its divisors allow, smallest first."""
+    best = (1, 1, hosts)
+    for x in (d for d in range(1, round(hosts ** (1 / 3)) + 1) if hosts % d == 0):
+        rest = hosts // x
+        y = max(d for d in range(1, math.isqrt(rest) + 1) if rest % d == 0)
+        sides = sorted((x, y, rest // y))
+        if sides[2] - sides[0] < best[2] - best[0]:
+            best = (sides[0], sides[1], sides[2])
+    return best
+
+
+def torus(design: Design) -> Topology:
+    """A torus: every accelerator has one link each way per dimension. `shape` None: as cubic as the count
+    allows.
+
+    Where every side of a 3-D torus is a multiple of 4, blocks of 4×4×4 are joined by optical circuit switches
+    (TPU v4): one switch per dimension and place on a block's face, 48 in all; each link between blocks is a
+    circuit of two fibres.
+    """
+    shape = design.shape or most_cubic(design.hosts)
+    if math.prod(shape) != design.hosts:
+        raise DesignError(
+            f"a torus of {'×'.join(map(str, shape))} has {math.prod(shape)} places, not {design.hosts}"
+        )
+    wiring = Wiring()
+    chips = wiring.add_nodes("host", design.hosts, 2 * len(shape), 0)
+    grid = chips.reshape(shape)
+    place = np.indices(shape)
+    optical = len(shape) == 3 and all(side % CUBE == 0 for side in shape)
+    crossings = []
+    for axis, side in enumerate(shape):
+        if side < 2:
+            continue
+        ahead = np.roll(grid, -1, axis=axis)
+        wanted = place[axis] < side - 1 if side == 2 else np.ones(shape, dtype=bool)
+        crosses = optical & (place[axis] % CUBE == CUBE - 1) & wanted
+        inside = wanted & ~crosses
+        wiring.connect("chip-chip", LENGTH_M["rack"], grid[inside], ahead[inside], design.rate)
+        if optical:
+            face = [place[other] % CUBE for other in range(3) if other != axis]
+            switch = axis * CUBE**2 + face[0] * CUBE + face[1]
+            crossings.append((grid[crosses], ahead[crosses], switch[crosses]))
+    if crossings:
+        ports = 2 * design.hosts // CUBE**3
+        switches = wiring.add_nodes("ocs", 3 * CUBE**2, ports, 1, "optical circuit switch")
+        circuit = 0
+        for near, far, switch in crossings:
+            number = circuit + np.arange(len(near))
+            wiring.connect("chip-ocs", LENGTH_M["hall"], near, switches[switch], design.rate, number)
+            wiring.connect("chip-ocs", LENGTH_M["hall"], far, switches[switch], design.rate, number)
+            circuit += len(near)
+    cables = wiring.finish()
+    return Topology(design, cables, (), tuple(cables.problems()))
+
+
+def supernode(design: Design) -> Topology:
+    """One scale-up domain with its switch chips: 72 accelerators (NVL72), or 384 (CloudMatrix384). `rate` is
+    that of one link.
+
+    `hosts` counts accelerators. Others are not modelled yet, and say so.
+    """
+    if design.hosts == NVL72_CHIP_PORTS:
+        return _nvl72(design)
+    if design.hosts == CLOUDMATRIX_NODES * CLOUDMATRIX_NPUS:
+        return _cloudmatrix(design)
+    raise DesignError(
+        f"a supernode of {design.hosts} accelerators is not built yet; there are 72 (NVL72) and 384 (CloudMatrix384)"
+    )
+
+
+def _nvl72(design: Design) -> Topology:
+    wiring = Wiring()
+    accelerators = wiring.add_nodes("host", design.hosts, NVL72_CHIPS, 0)
+    chips = wiring.add_nodes("nvswitch", NVL72_CHIPS, NVL72_CHIP_PORTS, 1, "NVLink switch chip")
+    wiring.connect(
+        "accelerator-nvswitch",
+        LENGTH_M["rack"],
+        np.repeat(accelerators, NVL72_CHIPS),
+        np.tile(chips, design.hosts),
+        design.rate,
+    )
+    cables = wiring.finish()
+    return Topology(design, cables, (Domain("scale-up", design.hosts),), tuple(cables.problems()))
+
+
+def _cloudmatrix(design: Design) -> Topology:
+    wiring = Wiring()
+    planes, nodes, spines = CLOUDMATRIX_PLANES, CLOUDMATRIX_NODES, CLOUDMATRIX_SPINES
+    accelerators = wiring.add_nodes("host", design.hosts, planes, 0)
+    first = wiring.add_nodes("l1", nodes * planes, CLOUDMATRIX_NPUS + spines, 1, "UB switch chip, level 1")
+    second = wiring.add_nodes("l2", spines * planes, nodes, 2, "UB switch chip, level 2")
+    node, plane = accelerators[:, None] // CLOUDMATRIX_NPUS, np.arange(planes)[None, :]
+    wiring.connect(
+        "accelerator-l1", LENGTH_M["rack"], accelerators[:, None], first[node * planes + plane], design.rate
+    )
+    # Eight links below share sixteen above: those run at half the rate, so that level 1 does not
+    # oversubscribe.
+    node, plane, spine = np.indices((nodes, planes, spines))
+    wiring.connect(
+        "l1-l2",
+        LENGTH_M["row"],
+        first[node * planes + plane],
+        second[plane * spines + spine],
+        design.rate * CLOUDMATRIX_NPUS / spines,
+    )
+    cables = wiring.finish()
+    domains = (Domain("node", CLOUDMATRIX_NPUS), Domain("scale-up", design.hosts))
+    return Topology(design, cables, domains, tuple(cables.problems()))
