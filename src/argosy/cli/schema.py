@@ -7,6 +7,6 @@ import json
 
 def schema() -> None:
     """Print the JSON schema of a scenario file."""
-    from argosy.spec import Scenario
+    from argosy.spec import json_schema
 
-    print(json.dumps(Scenario.model_json_schema(by_alias=True), indent=1, ensure_ascii=False))
+    print(json.dumps(json_schema(), indent=1, ensure_ascii=False))
