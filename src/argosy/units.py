@@ -2,8 +2,9 @@
 
 `parse(text, unit)` gives the number of the wanted `unit`; `format(value, unit)` goes back.
 A unit is atoms joined by `/`, `·`, `*` or `-`: `byte/s`, `USD/GPU-h`, `L/kWh`. Each atom has a factor and a
-dimension. Bits and bytes are different dimensions, as are the currencies: nothing converts between them silently.
-Decimal prefixes are powers of 1000, binary ones (Ki, Mi, Gi...) powers of 1024. Case counts: `Gb` bits, `GB` bytes.
+dimension. Bits and bytes are different dimensions, as are the currencies: nothing converts between them
+silently. Decimal prefixes are powers of 1000, binary ones (Ki, Mi, Gi...) powers of 1024. Case counts: `Gb`
+bits, `GB` bytes.
 """
 
 from __future__ import annotations
@@ -16,7 +17,9 @@ Dimension = tuple[tuple[str, int], ...]  # ((base, exponent), ...), sorted: (("b
 
 
 class UnitError(ValueError):
-    """A quantity that cannot be read as the wanted unit. `suggestion` is what to write instead, where something is."""
+    """A quantity that cannot be read as the wanted unit. `suggestion` is what to write instead, where
+    something is.
+    """
 
     def __init__(self, message: str, suggestion: str = "", where: str = "") -> None:
         hint = f"; write {suggestion}" if suggestion else ""
@@ -35,8 +38,8 @@ _DAY = 86400.0
 _YEAR = 365.25 * _DAY  # the Julian year; a month is a twelfth of it
 CURRENCIES = ("USD", "CNY", "EUR", "GBP", "JPY")
 
-# spelling → (factor to the base, dimension, prefixes allowed). Milliwatts, millibytes and megaseconds are left
-# out on purpose: in a fleet they are always a slip of the shift key (mW for MW), and an error says so.
+# spelling → (factor to the base, dimension, prefixes allowed). Milliwatts, millibytes and megaseconds are
+# left out on purpose: in a fleet they are always a slip of the shift key (mW for MW), and an error says so.
 _ATOMS: dict[str, tuple[float, Dimension, str]] = {}
 
 
@@ -92,11 +95,12 @@ _define("RMB", 1.0, {"CNY": 1}, "l")
 
 _SCALED = {"token", "request", *CURRENCIES}  # bases that may follow a scale word: "15.6T tokens", "1.2M USD"
 _SIGNED = {"°C", *CURRENCIES}  # bases in which a negative quantity makes sense, with plain ratios
-_KINDS = """plain number|ratio|0.5; time|s|2 h; frequency|Hz|1 Hz; size in bits|bit|8 Gb; size in bytes|byte|80 GB;
-rate in bits|bit/s|400 Gb/s; rate in bytes|byte/s|50 GB/s; power|W|40 MW; energy|J|10 kWh; apparent power|VA|2 MVA;
-number of FLOPs|FLOP|3 EFLOP; rate of FLOPs|FLOP/s|989 TFLOP/s; number of tokens|token|16 Mtok; mass|kg|12 t;
-rate of requests|req/s|120 req/s; rate of tokens|token/s|3 Mtok/s; volume|L|1 m3; length|m|50 m; temperature|°C|30 °C;
-price|USD|2.5 USD; price per hour|USD/h|2 USD/h; price of energy|USD/kWh|0.07 USD/kWh"""
+_KINDS = """plain number|ratio|0.5; time|s|2 h; frequency|Hz|1 Hz; size in bits|bit|8 Gb;
+size in bytes|byte|80 GB;
+rate in bits|bit/s|400 Gb/s; rate in bytes|byte/s|50 GB/s; power|W|40 MW; energy|J|10 kWh; apparent power|VA|2
+MVA; number of FLOPs|FLOP|3 EFLOP; rate of FLOPs|FLOP/s|989 TFLOP/s; number of tokens|token|16 Mtok;
+mass|kg|12 t; rate of requests|req/s|120 req/s; rate of tokens|token/s|3 Mtok/s; volume|L|1 m3; length|m|50 m;
+temperature|°C|30 °C; price|USD|2.5 USD; price per hour|USD/h|2 USD/h; price of energy|USD/kWh|0.07 USD/kWh"""
 _NUMBER = re.compile(r"([+-]?(?:\d[\d_]*\.?[\d_]*|\.\d+)(?:[eE][+-]?\d+)?)\s*(.*)", re.DOTALL)
 _LONGEST = 80  # characters: nothing longer is a quantity
 _known: dict[str, tuple[float, Dimension]] = {}  # units already read
@@ -119,7 +123,9 @@ def _atom(name: str) -> tuple[float, Dimension]:
 
 
 def _unit(text: str) -> tuple[float, Dimension]:
-    """Factor and dimension of a whole unit such as `USD/GPU-h`, or _UnknownUnit naming the part not understood."""
+    """Factor and dimension of a whole unit such as `USD/GPU-h`, or _UnknownUnit naming the part not
+    understood.
+    """
     if text in _known:
         return _known[text]
     factor = 1.0
@@ -164,9 +170,9 @@ def parse(
 
     A number without a unit is accepted only where it cannot be misread: plain ratios, counts and tokens
     ("15.2e12", 0.38, "16M"), and zero. With `bare=True` any bare number is taken to be in `unit` already (for
-    files that name the unit apart). Currencies convert only with `rates`, US dollars per unit of each: {"CNY": 0.14}.
-    Raises UnitError, prefixed with `where`, for anything else: unknown or missing units, wrong dimensions, nan,
-    infinity, and negative numbers of what cannot be negative.
+    files that name the unit apart). Currencies convert only with `rates`, US dollars per unit of each:
+    {"CNY": 0.14}. Raises UnitError, prefixed with `where`, for anything else: unknown or missing units, wrong
+    dimensions, nan, infinity, and negative numbers of what cannot be negative.
     """
     try:
         return _parse(text, unit, rates or {}, bare)
@@ -350,7 +356,8 @@ def _spellings() -> list[str]:
 _LADDER = [(1e15, "P"), (1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"), (1.0, "")]
 _COUNT_LADDER = [(1e12, "T"), (1e9, "B"), (1e6, "M"), (1e3, "k"), (1.0, "")]
 _TIME_LADDER = [
-    (_YEAR, "yr"), (_DAY, "d"), (3600.0, "h"), (60.0, "min"), (1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns"),
+    (_YEAR, "yr"), (_DAY, "d"), (3600.0, "h"), (60.0, "min"), (1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9,
+    "ns"),
 ]  # fmt: skip
 _SHORT = {"byte": "B", "bit": "b"}
 _PREFIXED = {"byte", "bit", "W", "J", "Wh", "FLOP", "Hz", "VA"}
@@ -359,8 +366,8 @@ _PREFIXED = {"byte", "bit", "W", "J", "Wh", "FLOP", "Hz", "VA"}
 def format(value: float, unit: str, digits: int = 3) -> str:
     """`value`, a number of `unit`, as text with a fitting prefix and `digits` significant digits.
 
-    format(4e11, "bit/s") = "400 Gb/s", format(216000, "s") = "2.5 d". Whole numbers keep all their digits where no
-    prefix fits. `parse` reads the result back, up to the rounding.
+    format(4e11, "bit/s") = "400 Gb/s", format(216000, "s") = "2.5 d". Whole numbers keep all their digits
+    where no prefix fits. `parse` reads the result back, up to the rounding.
     """
     value = float(value)
     head, slash, tail = unit.partition("/")

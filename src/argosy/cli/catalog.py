@@ -58,7 +58,7 @@ def show(
 
 @app.command()
 def lint(as_json: bool = _JSON, overrides: Path | None = _OVERRIDES) -> None:
-    """Check the catalog for sparse, two-way, times-eight and per-package mistakes. Exit code 1 if there are any."""
+    """Check the catalog for sparse, two-way, times-eight and per-package mistakes; exit code 1 on any."""
     from argosy.facts.lint import lint as find_problems
 
     catalog = _catalog(overrides)

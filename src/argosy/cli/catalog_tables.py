@@ -38,7 +38,12 @@ _COLUMNS = {
 
 def sections(catalog: Catalog) -> RenderableType:
     """Every section with its number of entries and facts, how many of those are assumed, and some names."""
-    table = Table(box=SIMPLE_HEAD, title=f"Facts verified up to {catalog.facts_date}", title_justify="left")
+    table = Table(
+        box=SIMPLE_HEAD,
+        padding=(0, 1, 0, 0),
+        title=f"Facts verified up to {catalog.facts_date}",
+        title_justify="left",
+    )
     table.add_column("section", no_wrap=True)
     for heading in ("entries", "facts", "assumed"):
         table.add_column(heading, justify="right", no_wrap=True)
@@ -85,7 +90,7 @@ def entry(entry: Entry) -> RenderableType:
         table.add_column("verified", no_wrap=True)
     for name, fact in entry.facts.items():
         cited = [str(numbers.setdefault(source, len(numbers) + 1)) for source in sources(fact)]
-        mark = " assumed" if fact.is_assumption else ""
+        mark = "*" if fact.is_assumption else ""
         source = Text(f"[{' '.join(cited)}]{mark}", _ASSUMED if mark else "")
         table.add_row(
             name, _value(fact), band(fact), fact.kind, source, *([fact.verified] if len(dates) > 1 else [])
@@ -104,6 +109,8 @@ def _remarks(entry: Entry) -> list[RenderableType]:
         if group:
             parts.append(Padding(Text(title, "bold"), (1, 0, 0, 1)))
             parts += [_numbered(name, fact.note, width=26) for name, fact in group]
+    if any(fact.is_assumption for fact in entry.facts.values()):
+        parts.append(_hint("* assumed: no published source"))
     return [*parts, Text("")]
 
 

@@ -1,7 +1,8 @@
 """The catalog: sections of entries (accelerators, nodes, switches, regions, prices...), each a set of facts.
 
-A fact's path is `section.entry.fact`, for example `accelerators.H100-SXM.memory_bandwidth`. The catalog is written
-by people as YAML (facts/data/*.yaml) and read by the program as one compiled JSON file, see `argosy.facts.compile`.
+A fact's path is `section.entry.fact`, for example `accelerators.H100-SXM.memory_bandwidth`. The catalog is
+written by people as YAML (facts/data/*.yaml) and read by the program as one compiled JSON file, see
+`argosy.facts.compile`.
 """
 
 from __future__ import annotations
@@ -28,7 +29,9 @@ class FactError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One thing of the catalog: an accelerator, a switch, a region. `facts` are by name, `text` is what is no number."""
+    """One thing of the catalog: an accelerator, a switch, a region. `facts` are by name, `text` is what is no
+    number.
+    """
 
     section: str
     name: str
@@ -73,7 +76,7 @@ class Catalog:
         return [entry for (section, _), entry in self.entries.items() if section == name]
 
     def entry(self, section: str, name: str) -> Entry:
-        """The entry called `name` (or with that alias, in any case) in `section`; FactError with suggestions."""
+        """The entry of `section` with this name or alias, in any case; FactError with suggestions."""
         key = self._names(section).get(plain(name))
         if key is None:
             known = [entry.name for entry in self.section(section)]
@@ -82,7 +85,9 @@ class Catalog:
         return self.entries[section, key]
 
     def find(self, name: str) -> list[Entry]:
-        """Every entry with this name or alias, in whatever section; FactError with suggestions if there is none."""
+        """Every entry with this name or alias, in whatever section; FactError with suggestions if there is
+        none.
+        """
         found = [
             self.entries[section, key]
             for section in self.sections
@@ -155,8 +160,9 @@ class Catalog:
     def with_overrides(self, overrides: Mapping[str, Any] | str | Path, where: str = "") -> Catalog:
         """The catalog with the numbers of an overrides file, or of such a mapping, in place of its own.
 
-        `overrides` maps fact paths to `{value, low, high, source, ...}` or to a quantity alone. A number without a
-        unit is in the unit named by `unit`. FactError tells every fault, each with its place (`where`, or file:line).
+        `overrides` maps fact paths to `{value, low, high, source, ...}` or to a quantity alone. A number
+        without a unit is in the unit named by `unit`. FactError tells every fault, each with its place
+        (`where`, or file:line).
         """
         from argosy.facts.overrides import apply
 
@@ -165,8 +171,11 @@ class Catalog:
     def with_entry(
         self, section: str, name: str, fields: Mapping[str, Any], *, base: str | None = None, where: str = ""
     ) -> Catalog:
-        """The catalog with one more entry: that of `base`, if one is named, with `fields` (fact name to quantity, or to
-        {value, low, high, source}) over it. FactError tells every unknown name and every unit mistake."""
+        """The catalog with one more entry: that of `base`, if one is named, with `fields` over it.
+
+        `fields` maps fact names to a quantity or to {value, low, high, source}. FactError tells every unknown name
+        and every unit mistake.
+        """
         from argosy.facts.overrides import add_entry
 
         return add_entry(self, section, name, fields, base, where)

@@ -1,6 +1,7 @@
 """Compiles the YAML that people write (facts/data/*.yaml) into the JSON that the program reads.
 
-Run `python -m argosy.facts.compile` after editing a data file; a test proves that the compiled file is current.
+Run `python -m argosy.facts.compile` after editing a data file; a test proves that the compiled file is
+current.
 
 A data file has any number of sections, each with entries:
 
@@ -27,11 +28,9 @@ from typing import Any
 from argosy import units
 from argosy.facts.catalog import COMPILED, FactError
 
-# The unit in which each dimension is kept: SI, apart from rates that are only ever quoted per kWh or per hour.
-_KEPT = (
-    "s byte bit byte/s bit/s W J FLOP FLOP/s ratio token token/s req/s kg L m °C VA Hz J/bit W/m "
-    "USD USD/h USD/kWh USD/W USD/yr USD/byte USD/token CNY CNY/h CNY/kWh EUR EUR/kWh kg/kWh L/kWh s/m"
-).split()
+# The unit in which each dimension is kept: SI, apart from what is only ever quoted per kWh or per hour.
+_KEPT = """s byte bit byte/s bit/s W J FLOP FLOP/s ratio token token/s req/s kg L m °C VA Hz J/bit W/m s/m USD USD/h
+USD/kWh USD/W USD/yr USD/byte USD/token CNY CNY/h CNY/kWh EUR EUR/kWh kg/kWh L/kWh"""
 _FIELDS = ("value", "low", "high", "kind", "source", "verified", "note")
 Row = list[Any]
 
@@ -46,7 +45,7 @@ def kept_unit(unit: str) -> str:
         return "ratio" if unit in ("ratio", "%", "1") else "count"
     if unit.endswith("/GPU-h"):
         return unit
-    for kept in _KEPT:
+    for kept in _KEPT.split():
         if units.dimension(kept) == dimension and not (kept == "Hz" and "Hz" not in unit):
             return kept
     if dimension == (("s", -1),):
@@ -55,7 +54,7 @@ def kept_unit(unit: str) -> str:
 
 
 def read_fact(data: Any, sources: Mapping[str, str], defaults: Mapping[str, str], where: str) -> Row:
-    """One fact of a data file as [value, unit, low, high, kind, source, verified, note] in its stored unit."""
+    """One fact of a data file: [value, unit, low, high, kind, source, verified, note] in its stored unit."""
     if not isinstance(data, Mapping) or "value" not in data:
         raise FactError(
             f"{where}: a fact is a mapping with a `value`, such as {{value: 3.35 TB/s, source: ...}}"
@@ -64,7 +63,7 @@ def read_fact(data: Any, sources: Mapping[str, str], defaults: Mapping[str, str]
         raise FactError(f"{where}: unknown field {sorted(unknown)[0]!r}; a fact has {', '.join(_FIELDS)}")
     number, written = split_unit(data["value"], where)
     unit = kept_unit(written)
-    bounds = [data[key] if key in data else None for key in ("low", "high")]
+    bounds = [data.get(key) for key in ("low", "high")]
     low, high = (None if bound is None else units.parse(bound, unit, where=where) for bound in bounds)
     source = data.get("source", defaults.get("source", ""))
     named = source if isinstance(source, list) else [source]
@@ -118,7 +117,9 @@ def read_file(path: Path) -> list[Row]:
 
 
 def compile_files(paths: Iterable[Path]) -> dict[str, Any]:
-    """All entries of `paths` in the compiled form: the words of the facts are numbered, so that none is stored twice."""
+    """All entries of `paths` in the compiled form: the words of the facts are numbered, so that none is
+    stored twice.
+    """
     entries: list[Row] = []
     seen: set[tuple[str, str]] = set()
     numbers: dict[str, int] = {}

@@ -12,7 +12,7 @@ class Fact:
 
     `value`, `low` and `high` are in the SI unit `unit` (bytes, bits/s, W, FLOP/s, s, USD, ...).
     `low` and `high` bound the central 90 % of belief: conflicting sources become a band, not a pick.
-    `kind` says what the number counts: dense or sparse, one-way or two-way, per GPU, per node, nameplate or measured.
+    `kind` says what the number counts: dense, one-way, per GPU, per node, nameplate or measured.
     A fact without a source is an assumption: it is listed as one wherever it was used.
     """
 

@@ -63,10 +63,10 @@ def add_entry(
 
 
 def read_fact(data: Any, unit: str, known: Fact | None, where: str) -> Fact:
-    """The fact that `data` states in `unit`: a quantity, or {value, low, high, source, kind, verified, note, unit}.
+    """The fact that `data` states in `unit`: a quantity, or {value, low, high, source, kind, note, unit...}.
 
-    What the number counts (`kind`) is taken over from the `known` fact; its band is not: a new value without a
-    band is exact. A number without a unit is accepted with `unit:` beside it.
+    What the number counts (`kind`) is taken over from the `known` fact; its band is not: a new value without
+    a band is exact. A number without a unit is accepted with `unit:` beside it.
     """
     fields = data if isinstance(data, Mapping) else {"value": data}
     if unknown := [str(key) for key in fields if key not in _FIELDS]:
