@@ -157,7 +157,9 @@ def two_tier_slowdown(
         segment = np.where(
             lost > 0, step * growth * (1.0 + lost) / np.where(lost > 0, lost, 1.0), step * every
         )
-    return _plain(segment / (every * np.asarray(interval_s, dtype=float)))
+        slowdown = segment / (every * np.asarray(interval_s, dtype=float))
+    # Beyond the range of floats no period is ever survived.
+    return _plain(np.where(np.isnan(slowdown), np.inf, slowdown))
 
 
 def multi_tier_overhead(rates_per_s: list[Array], write_s: list[Array]) -> Array:

@@ -67,15 +67,15 @@ def goodput(
         mtbf = np.divide(1.0, np.asarray(stopping, dtype=float))
     plan = cadence(cost, mtbf, interval_s)
     active = _active_shares(cost, plan, recovery, mtbf)
-    slowed = rates.node_per_s * recovery.degraded_s  # seconds lost per productive second
+    slowed = degraded_share(rates, recovery)
     inserted = _inserted(rates, recovery, stopping)
     planned = (maintenance or Maintenance()).share(cost.blocking_s + cost.persist_s, recovery.restart_s)
     wall_per_active = (1.0 + sum(inserted.values(), start=0.0)) / (1.0 - planned)
     shares = {name: np.asarray(getattr(active, name, 0.0) / wall_per_active)[()] for name in STATES}
     for name, amount in inserted.items():
         shares[name] = shares[name] + amount / wall_per_active
-    shares["degraded"] = shares["productive"] * slowed / (1.0 + slowed)
-    shares["productive"] = shares["productive"] / (1.0 + slowed)
+    shares["degraded"] = shares["productive"] * slowed
+    shares["productive"] = shares["productive"] * (1.0 - slowed)
     shares["maintenance"] = shares["maintenance"] + planned
     happening = rates.per_s * (1.0 - shares["spare_wait"] - shares["queue"] - shares["maintenance"])
     return Goodput(shares, plan, happening, _notes(plan, shares["productive"]))
@@ -87,6 +87,11 @@ def stopping_per_s(rates: FailureRates, recovery: Recovery) -> Array:
     if not recovery.tolerant:
         return rates.per_s
     return sum((c.system_per_s for c in rates.categories if c.scope != "node"), start=0.0)
+
+
+def degraded_share(rates: FailureRates, recovery: Recovery) -> Array:
+    """Share of the speed lost to running on fewer replicas: λ·D/replicas, at most all of it."""
+    return np.minimum(rates.node_per_s * recovery.degraded_s, 1.0)
 
 
 def _active_shares(cost: CheckpointCost, plan: Cadence, recovery: Recovery, mtbf: Array) -> law.TimeShares:

@@ -109,13 +109,14 @@ class _Job:
         wall = np.broadcast_to(self.form.wall_s(self.useful), self.useful.shape)
         expected = np.broadcast_to(self.form.failures_expected(self.useful), self.useful.shape)
         drawn = expected <= MOST_FAILURES  # false for ∞ and for nan
-        lost = np.zeros_like(self.useful)
-        if self.recovery.tolerant:
-            lost = self.random.poisson(np.where(drawn, self.node_per_s * self.useful, 0.0)).astype(float)
+        lost = self._tolerated(drawn)
         self.seconds["degraded"] += lost * self.recovery.degraded_s
-        self.seconds["restart"] += lost * self.recovery.stall_s
-        self.failures += lost
         self._pass_failures(self.useful + self.seconds["degraded"], drawn.copy())
+        if self.recovery.tolerant:
+            idle = np.sum([self.seconds[s] for s in ("checkpoint", "rework", "detection", "restart")], axis=0)
+            lost = lost + self.random.poisson(np.where(drawn, self.node_per_s * idle, 0.0))
+            self.seconds["restart"] += lost * self.recovery.stall_s
+            self.failures += lost
         self.seconds["productive"] += np.where(drawn, self.useful, 0.0)
         for name in STATES:
             if name != "maintenance":
@@ -126,6 +127,20 @@ class _Job:
         self.seconds["productive"] = np.where(np.isinf(wall), np.inf, self.seconds["productive"])
         self.failures = np.where(drawn, self.failures, expected)
         return self.seconds, self.failures
+
+    def _tolerated(self, drawn: np.ndarray) -> np.ndarray:
+        """Nodes lost without stopping the job (n,), while it computes: more of them where they slow it.
+
+        N losses slow the job by N·D/replicas seconds, in which it loses more: N = N₀ + (N₀ − mean)·g/(1 − g)
+        for Poisson N₀ of the mean over the lengthened time and g = λ·D/replicas, which has N's mean and
+        variance.
+        """
+        if not self.recovery.tolerant:
+            return np.zeros_like(self.useful)
+        slowed = np.minimum(self.node_per_s * self.recovery.degraded_s, 1.0 - 1e-9)
+        mean = np.where(drawn, self.node_per_s * self.useful / (1.0 - slowed), 0.0)
+        lost = mean + (self.random.poisson(mean) - mean) / (1.0 - slowed)
+        return np.asarray(np.maximum(lost, 0.0))
 
     def _pass_failures(self, need: np.ndarray, running: np.ndarray) -> None:
         """One pass per failure until every draw has done `need` productive seconds."""
