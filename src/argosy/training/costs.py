@@ -4,7 +4,7 @@ cause.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
@@ -61,10 +61,10 @@ def compute_costs(device: Device, stack: Stack, precision: str, work: LayerWork,
     """Seconds of one layer (or embedding, or head) for one micro-batch on one rank.
 
     `precision`: format of the quantised products; `recompute`: codes of the layouts (U,). Full recomputation
-    runs the forward again in the backward pass; selective runs attention's core again (Korthikanti et al.
-    2022, arXiv:2205.05198, section 5).
+    runs the forward again in the backward pass; selective what the stack selects. Every micro-batch also
+    moves `weight_traffic` bytes per parameter outside the products.
     """
-    gemms = [_gemm(device, precision, gemm) for gemm in work.gemms]
+    gemms = [_gemm(device, stack, precision, gemm) for gemm in work.gemms]
     attentions = [_attention(device, stack, attention) for attention in work.attentions]
     memory = [_memory(device, stack, operation) for operation in work.memory_operations]
     forward, backward, weight = Parts(), Parts(), 0.0
@@ -75,6 +75,8 @@ def compute_costs(device: Device, stack: Stack, precision: str, work: LayerWork,
         forward, backward, core = forward + f, backward + b, core + f
     for f, b in memory:
         forward, backward = forward + f, backward + b
+    parameters = work.extra["dense_parameters"] + work.extra["expert_parameters"]
+    backward = backward + Parts(memory=kernels.memory_time(device, parameters * stack.weight_traffic, 0.0))
     again = forward * (recompute == FULL) + _selected(forward, core, stack) * (recompute == SELECTIVE)
     return Compute(forward, backward, again, weight)
 
@@ -92,7 +94,7 @@ def _selected(forward: Parts, core: Parts, stack: Stack) -> Parts:
     return second + Parts(memory=forward.memory, launch=forward.launch)
 
 
-def _gemm(device: Device, precision: str, gemm: Gemm) -> tuple[Parts, Parts, Array]:
+def _gemm(device: Device, stack: Stack, precision: str, gemm: Gemm) -> tuple[Parts, Parts, Array]:
     """Forward, backward (input and weight gradients), and the weight gradients' share of the backward.
 
     A quantised product converts its activations before the forward and the gradient of its output before the
@@ -106,7 +108,17 @@ def _gemm(device: Device, precision: str, gemm: Gemm) -> tuple[Parts, Parts, Arr
     forward = _product(device, gemm, gemm.m, gemm.n, gemm.k, dtype)
     inputs = _product(device, gemm, gemm.m, gemm.k, gemm.n, dtype)
     weights = _product(device, gemm, gemm.k, gemm.n, gemm.m, dtype)
+    if gemm.has_weight and stack.fused_accumulation:
+        weights = replace(weights, gemm=np.maximum(weights.gemm, _accumulation_floor(device, gemm, amount)))
     return forward + casts[0], inputs + weights + casts[1], weights.gemm if gemm.has_weight else 0.0
+
+
+def _accumulation_floor(device: Device, gemm: Gemm, amount: Array) -> Array:
+    """Seconds of memory traffic of a weight gradient that the product itself adds to an FP32 sum: read and
+    write.
+    """
+    inputs = gemm.m * (gemm.k + gemm.n) * 2.0
+    return kernels.memory_time(device, (inputs + gemm.k * gemm.n * 8.0) * amount, 0.0)
 
 
 def _product(device: Device, gemm: Gemm, m: Array, n: Array, k: Array, dtype: str) -> Parts:

@@ -92,15 +92,15 @@ class Stack:
     fused: bool = True
     dispatcher: str = "all-to-all"
     node_limit: float = float("inf")  # nodes that one token may visit, with the node-limited dispatcher
+    fused_accumulation: bool = True  # weight gradients are added to their FP32 sum by the product itself
+    weight_traffic: float = 0.0  # byte per parameter and micro-batch moved outside the products
     memory_traffic: Array = 1.0  # factor on the bytes of element-wise operations
     tp_hidden: Array = 0.5  # fraction of the tensor-parallel collectives that can hide
     cp_hidden: Array = 0.8
     ep_hidden: Array = 0.0
     pp_hidden: Array = 0.8
     dp_hidden: Array = 0.9  # fraction of the once-per-step gradient and parameter exchange that can hide
-    fsdp_hidden: Array = (
-        0.77  # fraction of the per-layer gathers and scatters of ZeRO-2 and ZeRO-3 that can hide
-    )
+    fsdp_hidden: Array = 0.77  # fraction of the per-layer gathers and scatters of ZeRO-2 and 3 that can hide
     overlap_drag: Array = 0.1  # s of compute lost per s of hidden communication
     host_layer_s: Array = 1.0e-3  # s of host time to queue one layer's forward pass
     host_experts: Array = 2.5  # host time of a mixture layer over that of a dense one
@@ -139,11 +139,19 @@ _FSDP1 = {
     "tp_hidden": (0.0, 0.0, 0.1, "FSDP without tensor parallelism"),
 }
 
+# What moves per parameter and micro-batch outside the products, read off the frameworks' code. Before
+# Megatron-LM 3 the gradient is added to its sum by a kernel of its own, in FP16: 2 + 2 read, 2 written. FSDP1
+# gathers gradients into one flat tensor and divides it: twice 2 + 2. FSDP2 copies gathered weights out in
+# both passes, 2 + 2 each, and gradients into an FP32 buffer, 2 + 4.
+_SEPARATE_SUM = {"fused_accumulation": False, "weight_traffic": 6.0}
+_FLAT = {"fused_accumulation": False, "weight_traffic": 8.0}
+_COPIED = {"fused_accumulation": False, "weight_traffic": 14.0}
+
 # Preset → (traits, numbers that differ from the generic stack).
 _PRESETS: dict[str, tuple[dict[str, Any], dict[str, tuple[float, float, float, str]]]] = {
     "generic": ({"attention": "flash2"}, {}),
-    "megatron-2021": ({"attention": "unfused", "fused": True}, {**_NEVER, **_NO_DP_OVERLAP}),
-    "megatron-deepspeed": ({"attention": "unfused", "fused": True}, {**_NEVER, **_NO_DP_OVERLAP}),
+    "megatron-2021": ({"attention": "unfused", **_SEPARATE_SUM}, {**_NEVER, **_NO_DP_OVERLAP}),
+    "megatron-deepspeed": ({"attention": "unfused", **_SEPARATE_SUM}, {**_NEVER, **_NO_DP_OVERLAP}),
     "megatron-core": ({"attention": "flash3"}, {}),
     "megatron-bridge": (
         {"attention": "flash3", "dispatcher": "node-limited"},
@@ -156,9 +164,9 @@ _PRESETS: dict[str, tuple[dict[str, Any], dict[str, tuple[float, float, float, s
             ),
         },
     ),
-    "fsdp1": ({"attention": "flash2"}, _FSDP1),
-    "llm-foundry": ({"attention": "triton"}, _FSDP1),
-    "fsdp2": ({"attention": "flash2", "fused": False}, {}),
+    "fsdp1": ({"attention": "flash2", **_FLAT}, _FSDP1),
+    "llm-foundry": ({"attention": "triton", **_FLAT}, _FSDP1),
+    "fsdp2": ({"attention": "flash2", "fused": False, **_COPIED}, {}),
     "llama3": (
         {"attention": "flash3"},
         {
@@ -204,5 +212,13 @@ def stack_facts() -> dict[str, Fact]:
     return facts
 
 
-_NUMBERS = {f.name for f in fields(Stack)} - {"name", "attention", "fused", "dispatcher", "node_limit"}
+_NUMBERS = {f.name for f in fields(Stack)} - {
+    "name",
+    "attention",
+    "fused",
+    "dispatcher",
+    "node_limit",
+    "fused_accumulation",
+    "weight_traffic",
+}
 assert set(_GENERIC) == _NUMBERS, "every number of a stack has a fact"
