@@ -6,6 +6,7 @@ from argosy.facility.facility import BOUNDARY, ItLoad, embodied_carbon, facility
 from argosy.facility.node import NodePower, node_power
 from argosy.facility.phases import PowerPhases
 from argosy.facility.site import SiteNumbers, site_numbers
+from argosy.facility.timeline import PowerTimeline, step_timeline
 
 __all__ = [
     "BOUNDARY",
@@ -15,6 +16,7 @@ __all__ = [
     "NodePower",
     "Overhead",
     "PowerPhases",
+    "PowerTimeline",
     "Racks",
     "SiteNumbers",
     "capital",
@@ -28,4 +30,5 @@ __all__ = [
     "pack",
     "rented",
     "site_numbers",
+    "step_timeline",
 ]

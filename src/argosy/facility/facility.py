@@ -5,10 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
 from argosy import units
-from argosy.facility.cooling import overhead, pack
+from argosy.facility.cooling import Overhead, overhead, pack
 from argosy.facility.node import NodePower
 from argosy.facility.phases import PowerPhases
 from argosy.facility.site import SiteNumbers
@@ -24,6 +22,7 @@ BOUNDARY = (
     "IT: nodes at their inlets (hosts and fans included), spares, switches, optics, storage, management; "
     "facility: IT × PUE at the utility meter; mean: measured power of the job; peak: every node at its cap"
 )
+CAP_CAUTION = "the power cap is below measured power: the slower clock is not in the step time"
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,13 +73,14 @@ def facility(
     draws.
 
     `busy_share`: fraction of wall-clock time in which steps run (work, rework and checkpoints). Keys beyond
-    the contract: `problems` (what does not fit, in words), `envelope_margin` (1 − peak/envelope, None without
-    one), `overhead` (parts of the PUE), `embodied_carbon_kg` (a band), `node_w` (four levels).
-    A PUE given in the settings wins over the computed one.
+    the contract: `problems` (what does not fit, in words), `cautions` (what the numbers leave out),
+    `envelope_margin` (1 − peak/envelope, None without one), `overhead_w_per_it_w` and `free_cooling_share`
+    (the parts of a computed PUE; None where the settings give one), `embodied_carbon_kg` (a band), `node_w`
+    (four levels).
     """
     mean, peak = load.mean_w(values, phases, busy_share), load.peak_w(values)
-    plant = overhead(values, settings.cooling, site)
-    pue = plant.pue if settings.pue is None else settings.pue
+    plant = None if settings.pue is not None else overhead(values, settings.cooling, site)
+    pue = settings.pue if plant is None else plant.pue
     racks = pack(
         values, settings.cooling, load.nodes + load.spare_nodes, load.node.capped_w, load.node.per_rack
     )
@@ -104,10 +104,11 @@ def facility(
         "embodied_carbon_kg": embodied_carbon(values, load, duration_s),
         "node_w": _levels(load.node),
         "rack_limited_by": racks.limited_by,
-        "free_cooling_share": plant.free_cooling_share,
-        "overhead_w_per_it_w": _parts(plant),
+        "free_cooling_share": None if plant is None else plant.free_cooling_share,
+        "overhead_w_per_it_w": None if plant is None else _parts(plant),
         "envelope_margin": margin,
-        "problems": _problems(settings, load, racks.reason, margin),
+        "problems": [racks.reason] if racks.reason else [],
+        "cautions": [CAP_CAUTION] if load.node.cap_binds else [],
     }
 
 
@@ -141,17 +142,6 @@ def _levels(node: NodePower) -> dict[str, Array]:
     }
 
 
-def _parts(plant: Any) -> dict[str, Array]:
+def _parts(plant: Overhead) -> dict[str, Array]:
     names = ("electrical", "fans", "pumps", "rejection", "chiller", "other")
     return {name: getattr(plant, name) for name in names}
-
-
-def _problems(settings: Facility, load: ItLoad, rack_reason: str, margin: Array | None) -> list[str]:
-    """What does not fit, at the median of the draws."""
-    problems = [rack_reason] if rack_reason else []
-    if margin is not None and settings.envelope is not None and float(np.median(margin)) < 0:
-        excess = -float(np.median(margin))
-        problems.append(f"peak power is {excess:.0%} above the envelope of {settings.envelope / 1e6:.4g} MW")
-    if load.node.cap_binds:
-        problems.append("the power cap is below measured power: the slower clock is not in the step time")
-    return problems

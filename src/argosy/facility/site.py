@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from difflib import get_close_matches
 from typing import Any
 
 import numpy as np
 
 from argosy import units
-from argosy.facts import FactError, Values
+from argosy.facts import FactError, Values, load_catalog
 from argosy.spec import Facility, Prices
 
 Array = Any  # float or numpy array (n,): one entry per draw
@@ -45,23 +46,24 @@ class SiteNumbers:
         return np.asarray(mean + seasonal * season + daily * day + spread * today)
 
 
-def site_numbers(
-    values: Values, facility: Facility, prices: Prices, region: str | None = None
-) -> SiteNumbers:
+def site_numbers(values: Values, facility: Facility, prices: Prices) -> SiteNumbers:
     """The numbers of the scenario's site: those it gives, then the region's in the catalog, then assumptions.
 
-    `region`: the catalog's own name of the site, where the scenario's is an alias. Raises FactError where
-    neither the scenario nor the catalog knows the site's temperature, price or carbon.
+    Raises FactError where neither the scenario nor the catalog knows the site's price or carbon, or its
+    temperature when the PUE is to be computed (where the settings give one, an unknown temperature is None).
     """
     site = facility.site
     price = next((x for x in (prices.electricity, site.electricity) if x is not None), None)
     carbon = site.carbon_intensity
-    region = f"regions.{region or site.name}"
+    region = f"regions.{_region(values, site.name)}"
     fact = values.facts.get(f"{region}.carbon_intensity")
     basis = "given in the scenario" if carbon is not None else (fact.kind if fact else "")
+    temperature = site.temperature_c
+    if temperature is None and (facility.pue is None or f"{region}.temperature" in values):
+        temperature = _or(None, values, f"{region}.temperature", "°C", "temperature_c")
     return SiteNumbers(
         site.name,
-        _or(site.temperature_c, values, f"{region}.temperature", "°C", "temperature_c"),
+        temperature,
         _get(values, f"{region}.seasonal_amplitude", "facility.climate.seasonal_amplitude"),
         values["facility.climate.daily_amplitude"],
         values["facility.climate.spread"],
@@ -69,6 +71,17 @@ def site_numbers(
         _or(carbon, values, f"{region}.carbon_intensity", "kg/J", "carbon_intensity"),
         f"location-based, grid of {site.name}: {basis}",
     )
+
+
+def _region(values: Values, name: str) -> str:
+    """The catalog's own name for a site that may be written as an alias; the name itself where it has
+    none."""
+    if f"regions.{name}.carbon_intensity" in values:
+        return name
+    try:
+        return load_catalog().entry("regions", name).name
+    except FactError:
+        return name
 
 
 def _get(values: Values, path: str, otherwise: str) -> Array:
@@ -80,5 +93,11 @@ def _or(given: Array | None, values: Values, path: str, unit: str, field: str) -
     if given is not None:
         return given
     if path not in values:
-        raise FactError(f"nothing is known of {path}: give facility.site.{field} in the scenario")
+        known = [entry.name for entry in load_catalog().section("regions") if "temperature" in entry.facts]
+        name = path.split(".")[1]
+        near = get_close_matches(name, known, n=3)
+        sites = ", ".join(near or known)
+        raise FactError(
+            f"no {field} is known for the site {name}: write facility.site.{field}, or one of {sites}"
+        )
     return values[path] * units.convert(1.0, values.facts[path].unit, unit)

@@ -10,7 +10,7 @@ import numpy as np
 from argosy.laws import checkpoint as law
 from argosy.reliability.checkpoints import Cadence, CheckpointCost, cadence
 from argosy.reliability.rates import FailureRates
-from argosy.reliability.recovery import Maintenance, Recovery, spare_wait_share
+from argosy.reliability.recovery import Maintenance, Recovery, spare_wait_share, spares_needed
 from argosy.reliability.states import STATES
 
 Array = Any  # float or numpy array (n,): one entry per draw
@@ -78,7 +78,7 @@ def goodput(
     shares["productive"] = shares["productive"] * (1.0 - slowed)
     shares["maintenance"] = shares["maintenance"] + planned
     happening = rates.per_s * (1.0 - shares["spare_wait"] - shares["queue"] - shares["maintenance"])
-    return Goodput(shares, plan, happening, _notes(plan, shares["productive"]))
+    return Goodput(shares, plan, happening, _notes(plan, cost, recovery, rates, shares))
 
 
 def stopping_per_s(rates: FailureRates, recovery: Recovery) -> Array:
@@ -134,10 +134,25 @@ def _inserted(rates: FailureRates, recovery: Recovery, stopping: Array) -> dict[
         return {"spare_wait": waiting / (1.0 - waiting), "queue": stopping * recovery.queue_s}
 
 
-def _notes(plan: Cadence, productive: Array) -> tuple[str, ...]:
+def _notes(
+    plan: Cadence, cost: CheckpointCost, recovery: Recovery, rates: FailureRates, shares: dict[str, Array]
+) -> tuple[str, ...]:
+    """What a reader must know, in words, at the median of the draws."""
     notes = []
     if np.any(plan.limited_by_persist):
         notes.append("the checkpoint interval is as short as writing one takes: faster storage would help")
-    if np.any(productive < 1e-6):
+    if np.median(cost.load_s) > np.median(recovery.restart_s):
+        notes.append(
+            f"reading the checkpoint alone takes {np.median(cost.load_s):.0f} s, longer than the restart of "
+            f"{np.median(recovery.restart_s):.0f} s"
+        )
+    waiting = float(np.median(shares["spare_wait"]))
+    if waiting > 0.01:
+        enough = float(np.median(spares_needed(rates, recovery.repair_s)))
+        notes.append(
+            f"the job waits for a spare node {waiting:.0%} of the time with {recovery.spare_nodes} of them; "
+            f"{enough:.0f} would suffice at 99.9 % of moments"
+        )
+    if np.median(shares["productive"]) < 1e-6:
         notes.append("the job will never finish: failures come faster than it can save work")
     return tuple(notes)
