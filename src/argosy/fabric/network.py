@@ -289,7 +289,8 @@ class TieredNetwork:
                 rate = level.bandwidth * pair.delivered
                 if depth == 0:
                     rate = rate * (1 - self.exchange_few_ranks * group.outer[1] / group.size)
-                wire = np.maximum(wire, np.where(group.crosses[depth], leaving * bytes / rate, 0.0))
+                crosses = group.crosses[depth]
+                wire = np.maximum(wire, np.where(crosses, leaving * bytes / np.where(crosses, rate, 1.0), 0.0))
                 latency = np.where(
                     group.crosses[depth], latency + (peers - 1) * pair.ring_s + pair.tree_s, latency
                 )
