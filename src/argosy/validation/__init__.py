@@ -18,6 +18,7 @@ def validate(path: Path) -> dict[str, Any]:
     from argosy import __version__
     from argosy.facts import load_catalog
     from argosy.validation import rows as tables
+    from argosy.validation.memory_rows import predict_memory_rows
     from argosy.validation.runs import predict_rows
     from argosy.validation.summary import summarise
 
@@ -31,7 +32,10 @@ def validate(path: Path) -> dict[str, Any]:
     if kind == "runs":
         answers = predict_rows(rows)
         return head | {"rows": answers, "summary": summarise(answers)}
-    reason = f"{kind} model not built yet"
+    if kind == "memory":
+        answers = predict_memory_rows(rows)
+        return head | {"rows": answers, "summary": summarise(answers, "peak_bytes")}
+    reason = "serving model not built yet"
     answers = [
         {"row_id": row.text("row_id") or str(i), "status": "skipped", "reason": reason}
         for i, row in enumerate(rows)

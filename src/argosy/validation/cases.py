@@ -70,6 +70,7 @@ def case(row: Row) -> Case:
         precision=precision,
         gradient_bytes=eras.gradient_bytes(row, era),
         overlap=_overlap(row),
+        fused_cross_entropy=era.fused_cross_entropy or "cef" in row.text("recompute").lower(),
     )
     valid, reasons = exclusions(model, sequence, batch, layouts)
     if not valid.any():

@@ -41,12 +41,13 @@ class Era:
     zero: int  # where the row does not say
     gradient_bytes: float  # per element of the exchange, where the row does not say
     recompute: tuple[str, ...]  # what the framework tries in order, where the row does not say
+    fused_cross_entropy: bool = False  # the loss in one kernel, without a second copy of the logits
 
 
 # Framework texts → era, first match wins.
 _ERAS = (
-    (r"megatron-bridge", Era("megatron-bridge", "Megatron-Bridge: Megatron-Core with the newest recipes for mixtures of experts", 1, 2.0, ("none", "selective", "full"))),
-    (r"nemo|megatron-core|megatron-lm 0\.1\d|megatron core", Era("megatron-core", "Megatron-Core with Transformer Engine: fused attention of the device's generation, collectives overlapped", 1, 2.0, ("none", "selective", "full"))),
+    (r"megatron-bridge", Era("megatron-bridge", "Megatron-Bridge: Megatron-Core with the newest recipes for mixtures of experts", 1, 2.0, ("none", "selective", "full"), True)),
+    (r"nemo|megatron-core|megatron-lm 0\.1\d|megatron core", Era("megatron-core", "Megatron-Core with Transformer Engine: fused attention of the device's generation, collectives overlapped", 1, 2.0, ("none", "selective", "full"), True)),
     (r"megatron-deepspeed|deepspeed", Era("megatron-deepspeed", "Megatron-DeepSpeed of 2021-22: unfused attention, blocking collectives", 0, 2.0, ("full",))),
     (r"megatron", Era("megatron-2021", "Megatron-LM before Megatron-Core: unfused attention, blocking collectives", 0, 2.0, ("full",))),
     (r"llm-foundry|composer|mosaic", Era("llm-foundry", "llm-foundry on PyTorch FSDP1 with the Triton attention kernel", 3, 2.0, ("full", "none"))),

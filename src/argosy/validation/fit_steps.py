@@ -96,9 +96,10 @@ def samples(rows: Iterable[Row], keep: Callable[[Case], bool]) -> list[Sample]:
             continue
         if not prepared.measured_s or not keep(prepared):
             continue
-        layouts, _, _ = choose_recompute(prepared)
-        if layouts is None:
+        chosen = choose_recompute(prepared)
+        if chosen.share < 1:  # a mixture of two layouts; few rows, none of them stated
             continue
+        layouts = chosen.layouts
         if len(layouts) > 1:
             steps = evaluate(prepared.job, prepared.device, prepared.network, prepared.stack, layouts)
             layouts = layouts.take([int(np.argmin(steps.step_s))])

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from argosy.training import Layouts, Steps, evaluate
+from argosy.training.memory import memory
 from argosy.training.uncertainty import grade, residual_sigma
 from argosy.validation.cases import Case, case, with_recompute
 from argosy.validation.models import Skipped
@@ -22,7 +23,8 @@ NORMAL_90 = (
 def predict_row(row: Row) -> dict[str, Any]:
     """One row of `argosy validate` on training runs, with the keys of the contract.
 
-    `status`: ok; oom where no recomputation that the row allows fits the memory; skipped with `reason`.
+    `status`: ok; oom for a row without a step time whose layout does not fit memory; skipped with `reason`. A run that
+    has a step time is predicted although the memory model says that it would not fit, and says so (`fits_memory`).
     """
     answer: dict[str, Any] = {
         "row_id": row.text("row_id"),
@@ -34,13 +36,15 @@ def predict_row(row: Row) -> dict[str, Any]:
         prepared = case(row)
     except Skipped as why:
         return answer | {"status": "skipped", "reason": str(why)}
-    layouts, mode, remarks = choose_recompute(prepared)
+    recompute = choose_recompute(prepared)
     answer["stack"] = prepared.stack.name
-    if layouts is None:
-        return answer | {"status": "oom", "reason": remarks[-1], "remarks": [*prepared.remarks, *remarks]}
-    steps = predict(prepared, layouts)
-    best = int(np.argmin(steps.step_s))
-    predicted = float(steps.step_s[best])
+    remarks = [*prepared.remarks, recompute.remark] if recompute.remark else [*prepared.remarks]
+    if not recompute.fits and prepared.measured_s is None:
+        return answer | {"status": "oom", "reason": recompute.remark, "remarks": remarks}
+    steps = predict(prepared, recompute)
+    seconds = step_seconds(prepared, recompute, steps)
+    best = int(np.argmin(seconds))
+    predicted = float(seconds[best])
     measured = prepared.measured_s
     standing, reasons = grade(prepared.job, prepared.device, prepared.stack)
     spread = math.exp(NORMAL_90 * residual_sigma(standing))
@@ -56,7 +60,8 @@ def predict_row(row: Row) -> dict[str, Any]:
         "layout": steps.layouts.to_dict(best),
         "breakdown_s": {name: float(value[best]) for name, value in steps.breakdown.items()},
         "recompute_stated": prepared.stated_recompute,
-        "remarks": [*prepared.remarks, *remarks],
+        "fits_memory": recompute.fits,
+        "remarks": remarks,
     }
 
 
@@ -66,15 +71,63 @@ def predict(prepared: Case, layouts: Layouts, **stack: Any) -> Steps:
     return evaluate(prepared.job, prepared.device, prepared.network, chosen, layouts)
 
 
-def choose_recompute(prepared: Case) -> tuple[Layouts | None, str, list[str]]:
-    """The layouts of a case that fit memory, with the first recomputation in its list under which any does."""
-    mode = prepared.modes[0]
-    remarks = (
-        []
-        if prepared.stated_recompute
-        else [f"recomputation not stated: {mode}, the framework's default that fits"]
+@dataclass(frozen=True)
+class Recompute:
+    """How much a case recomputes: the mode of its layouts, and where `share` < 1 the part of layers that do (0–1)."""
+
+    layouts: Layouts
+    share: float
+    fits: bool
+    remark: str
+
+
+def choose_recompute(prepared: Case) -> Recompute:
+    """The recomputation of a case: as stated, else the framework's first default under which a layout fits memory.
+
+    Before every layer recomputes fully, only as many do as memory needs (Megatron's block method), in tenths.
+    """
+    modes = prepared.modes
+    for mode in modes:
+        layouts = with_recompute(prepared.layouts, mode)
+        if prepared.stated_recompute:
+            fits = bool(fitting(prepared, layouts).any())
+            return Recompute(
+                layouts, 1.0, fits, "" if fits else f"{mode} recomputation as stated, though it would not fit"
+            )
+        shares = np.arange(1, 11) / 10 if mode == "full" and len(modes) > 1 else (1.0,)
+        for share in shares:
+            chosen = fitting(prepared, layouts, float(share))
+            if chosen.any():
+                part = f"{mode}" if share == 1 else f"{mode}, {share:.0%} of the layers"
+                remark = f"recomputation not stated: {part}, the framework's first default that fits"
+                return Recompute(layouts.take(chosen), float(share), True, remark)
+    return Recompute(with_recompute(prepared.layouts, modes[0]), 1.0, False,
+                     f"recomputation not stated, and none fits: {modes[0]} (the run must have off-loaded or cut memory otherwise)")  # fmt: skip
+
+
+def fitting(prepared: Case, layouts: Layouts, share: float = 1.0) -> np.ndarray:
+    """Which layouts the memory model finds to fit the device, (L,)."""
+    peak = memory(prepared.job, layouts, prepared.stack.name, recomputed_share=share).peak_reserved
+    return np.asarray(peak <= prepared.device.memory_bytes)
+
+
+def predict(prepared: Case, recompute: Recompute) -> Steps:
+    """The step model's answer for the layouts of a case under its recomputation."""
+    return evaluate(prepared.job, prepared.device, prepared.network, prepared.stack, recompute.layouts)
+
+
+def step_seconds(prepared: Case, recompute: Recompute, steps: Steps) -> np.ndarray:
+    """Step time of every layout, s: between no and full recomputation in proportion to the layers that recompute."""
+    if recompute.share == 1.0:
+        return steps.step_s
+    without = evaluate(
+        prepared.job,
+        prepared.device,
+        prepared.network,
+        prepared.stack,
+        with_recompute(recompute.layouts, "none"),
     )
-    return with_recompute(prepared.layouts, mode), mode, remarks
+    return without.step_s + recompute.share * (steps.step_s - without.step_s)
 
 
 def predict_rows(rows: list[Row]) -> list[dict[str, Any]]:
