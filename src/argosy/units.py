@@ -386,6 +386,9 @@ def format(value: float, unit: str, digits: int = 3) -> str:
     if unit == "kg":
         scale, name = _rung(value, [(1e6, "kt"), (1e3, "t"), (1.0, "kg"), (1e-3, "g")], digits)
         return f"{_digits(value / scale, digits)} {name}"
+    if unit == "count" and abs(value) >= 1e6:
+        scale, prefix = _rung(value, _COUNT_LADDER, digits)
+        return f"{_digits(value / scale, digits)}{prefix}"
     if unit in ("ratio", "count", "1", ""):
         return _digits(value, digits)
     return f"{_digits(value, digits)} {unit}"

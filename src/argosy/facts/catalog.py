@@ -173,8 +173,8 @@ class Catalog:
     ) -> Catalog:
         """The catalog with one more entry: that of `base`, if one is named, with `fields` over it.
 
-        `fields` maps fact names to a quantity or to {value, low, high, source}. FactError tells every unknown name
-        and every unit mistake.
+        `fields` maps fact names to a quantity or to {value, low, high, source}. FactError tells every unknown
+        name and every unit mistake.
         """
         from argosy.facts.overrides import add_entry
 

@@ -29,8 +29,8 @@ from argosy import units
 from argosy.facts.catalog import COMPILED, FactError
 
 # The unit in which each dimension is kept: SI, apart from what is only ever quoted per kWh or per hour.
-_KEPT = """s byte bit byte/s bit/s W J FLOP FLOP/s ratio token token/s req/s kg L m °C VA Hz J/bit W/m s/m USD USD/h
-USD/kWh USD/W USD/yr USD/byte USD/token CNY CNY/h CNY/kWh EUR EUR/kWh kg/kWh L/kWh"""
+_KEPT = """s byte bit byte/s bit/s W J FLOP FLOP/s ratio token token/s req/s kg L m °C VA Hz J/bit W/m s/m
+USD USD/h USD/kWh USD/W USD/yr USD/byte USD/token CNY CNY/h CNY/kWh EUR EUR/kWh kg/kWh L/kWh"""
 _FIELDS = ("value", "low", "high", "kind", "source", "verified", "note")
 Row = list[Any]
 
