@@ -15,7 +15,7 @@ from argosy.spec.problems import suggest
 if TYPE_CHECKING:
     from argosy.spec.scenario import Assertion, Scenario
 
-_LINE = re.compile(r"\s*(?P<path>[^\s<>=]+)\s*(?P<comparison><=|>=|==|<|>)\s*(?P<quantity>[^<>=].*?)\s*")
+_LINE = re.compile(r"\s*(?P<path>[^\s<>=]+)\s*(?P<comparison><=|>=|==|<|>)\s*(?P<quantity>[^<>=]+?)\s*")
 _COMPARE: dict[str, Callable[[float, float], bool]] = {
     "<": operator.lt,
     "<=": operator.le,
@@ -26,6 +26,8 @@ _COMPARE: dict[str, Callable[[float, float], bool]] = {
 _EXAMPLE = "write for example training.pretrain.schedule.days.p90 <= 90"
 # Keys that say their unit by their whole name, then by how they end; the longer ending wins.
 _NAMED = {
+    "usd": "USD",
+    "w": "W",
     "days": "d",
     "gpu_hours": "h",
     "tokens_per_gpu_hour": "1",

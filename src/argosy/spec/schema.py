@@ -23,7 +23,6 @@ def json_schema() -> dict[str, Any]:
     definitions = schema["$defs"]
     stage, job = definitions["Stage"]["properties"], definitions["Training"]
     job["properties"] |= {name: stage[name] for name in _FLAT_STAGE}
-    job["required"].remove("stages")
     definitions["CatalogChoice"]["additionalProperties"] = True  # the facts that a scenario changes
     model = definitions["ModelArchitecture"]
     model["properties"]["base"] = {
@@ -31,11 +30,21 @@ def json_schema() -> dict[str, Any]:
         "description": "a model from which the other fields differ",
     }
     model["anyOf"] = [{"required": model.pop("required")}, {"required": ["base"]}]
-    extends = {"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}]}
-    extends["description"] = "presets, shipped or files, merged in order; later wins"  # type: ignore[assignment]
-    schema["properties"]["extends"] = extends
-    # What a preset gives need not stand in the file, so that a file with `extends` may leave out anything.
-    schema["anyOf"] = [{"required": schema.pop("required")}, {"required": ["extends"]}]
+    schema["properties"]["extends"] = {
+        "anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}],
+        "description": "presets, shipped or files, merged in order; later wins",
+    }
+    # What a preset gives need not stand in the file: with `extends`, nothing that merges is required.
+    job.pop("required")
+    whole = {"anyOf": [{"required": ["model", "stages"]}, {"required": ["model", *_FLAT_STAGE]}]}
+    alone = {
+        "required": schema.pop("required"),
+        "properties": {
+            "fleet": {"required": definitions["Fleet"].pop("required")},
+            "training": {"if": {"type": "array"}, "then": {"items": whole}, "else": whole},
+        },
+    }
+    schema["anyOf"] = [alone, {"required": ["extends"]}]
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": "Argosy scenario", **schema}
 
 

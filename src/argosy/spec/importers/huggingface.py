@@ -28,7 +28,8 @@ def read(path: str | Path) -> ModelArchitecture:
     try:
         config = json.loads(text)
     except json.JSONDecodeError as error:
-        cut = "is cut off" if error.pos >= len(text.rstrip()) - 1 else "is not valid JSON"
+        at_end = error.pos >= len(text.rstrip()) - 1 or error.msg.startswith("Unterminated")
+        cut = "is cut off" if at_end else "is not valid JSON"
         place = f"{file}:{error.lineno}:{error.colno}"
         raise ModelError(f"{place}: {cut} ({error.msg}); fetch the file again") from None
     except RecursionError:

@@ -1,7 +1,7 @@
 """Megatron-LM's command-line arguments as a model, a layout, a batch and formats.
 
-Defaults are those of NVIDIA/Megatron-LM, megatron/training/arguments.py. Arguments that mean nothing to a plan
-are listed in `ignored`.
+Defaults are those of NVIDIA/Megatron-LM, megatron/training/arguments.py. Arguments that mean nothing
+to a plan are listed in `ignored`.
 """
 
 from __future__ import annotations
