@@ -22,8 +22,7 @@ def model_flops(model: ModelArchitecture, **layout: object) -> float:
 
 @pytest.mark.parametrize("model", ALL, ids=lambda m: m.name)
 def test_products_are_two_per_active_weight(model):
-    """6 N with attention apart: weights that multiply are all active ones but norms and biases (below 0.1 %).
-    """
+    """6 N with attention apart: weights that multiply are all active ones but norms and biases (below 0.1 %)."""
     tokens = 2 * SEQUENCE
     products = model_flops(model) - sum(
         len(i) * op.flops_forward
@@ -50,8 +49,7 @@ def test_gpt_formulas_are_the_limit():
 
 
 def test_published_flops_per_token():
-    """Llama 3 405B: 3.8e25 FLOPs for 15.6e12 tokens (arXiv:2407.21783, section 3.2), 6 N within its digits.
-    """
+    """Llama 3 405B: 3.8e25 FLOPs for 15.6e12 tokens (arXiv:2407.21783, section 3.2), 6 N within its digits."""
     from workload_models import LLAMA_405B
 
     assert 15.6e12 * flops.parameters_only(LLAMA_405B) == pytest.approx(3.8e25, rel=0.01)

@@ -9,9 +9,9 @@ import numpy as np
 
 from argosy.training.blocks import layer_sequence
 from argosy.training.job import Job
-from argosy.training.layout import DUALPIPE, FULL, GPIPE, INTERLEAVED, SELECTIVE, ZERO_BUBBLE, Layouts
+from argosy.training.layout import FULL, SELECTIVE, Layouts
+from argosy.training.memory_stages import Stages, column, in_flight
 from argosy.training.memory_traits import MemoryTraits, StateBytes, memory_traits
-from argosy.training.pipeline import stage_layers
 from argosy.workload import (
     Shard,
     Storage,
@@ -22,21 +22,21 @@ from argosy.workload import (
 )
 
 Array = Any  # float or numpy array
-COMPUTE_BYTES = (
-    2.0  # of gathered weights, of weight gradients before they are accumulated, of sent activations
-)
+# Of gathered weights, of weight gradients before they are accumulated, of what pipeline stages send.
+COMPUTE_BYTES = 2.0
+REDUCED_BYTES = 4.0  # gradients are reduced in FP32
+PROBABILITY_BYTES = 4.0  # a prediction module's FP32 probabilities wait for the backward pass
 
 
 @dataclass(frozen=True)
 class MemoryBreakdown:
-    """Bytes on the fullest accelerator of every layout, arrays (L,). `stage` is the pipeline rank that it
-    belongs to.
+    """Bytes on the fullest accelerator of every layout, arrays (L,).
 
-    `activations`: kept for the backward pass, plus what the layer being differentiated holds. `buffers`:
-    placeholder and gathered weights, buckets, sends. `peak_allocated` is the sum of these and of the model's
-    state, what `torch.cuda.max_memory_allocated` counts; `allocator_reserved` adds fragmentation
-    (`max_memory_reserved`); `peak_reserved` adds the driver's context and the communicators, what `nvidia-
-    smi` shows; `overhead` is peak_reserved − peak_allocated.
+    `stage` is the pipeline rank that it belongs to. `activations`: kept for the backward pass, plus what the
+    layer being differentiated holds. `buffers`: placeholder and gathered weights, buckets, sends.
+    `peak_allocated` is the sum of these and of the model's state, what `torch.cuda.max_memory_allocated`
+    counts; `allocator_reserved` adds fragmentation (`max_memory_reserved`); `peak_reserved` adds the driver's
+    context and the communicators, what `nvidia-smi` shows; `overhead` is peak_reserved − peak_allocated.
     """
 
     stage: np.ndarray
@@ -49,6 +49,10 @@ class MemoryBreakdown:
     peak_allocated: np.ndarray
     allocator_reserved: np.ndarray
     peak_reserved: np.ndarray
+
+    def fits(self, capacity: Array) -> np.ndarray:
+        """Whether each layout runs in `capacity` bytes of accelerator memory, bool (L,)."""
+        return np.asarray(self.peak_reserved <= capacity)
 
     def to_dict(self, i: int = 0, capacity: float | None = None) -> dict[str, Any]:
         """Layout `i` as JSON-ready data, with the keys of the contract; `capacity` in bytes."""
@@ -64,11 +68,15 @@ def memory(
     layouts: Layouts,
     traits: MemoryTraits | str = "generic",
     state: StateBytes | None = None,
+    recomputed_share: Array = 1.0,
+    recompute_group: Array = 1,
 ) -> MemoryBreakdown:
     """Peak memory of every layout, in bytes, on the pipeline stage where it is highest.
 
     `traits`: how the framework uses memory, or the name of a software stack; `state`: bytes per parameter of
     the model's state (none: weights in BF16, gradients as the job reduces them, FP32 master and moments).
+    Where a layout recomputes fully, `recomputed_share` (0–1) of a stage's layers do so (Megatron-LM's block
+    method), keeping one input per `recompute_group` layers (its uniform method); both broadcast with (L,).
 
     A stage holds
 
@@ -82,75 +90,36 @@ def memory(
     """
     traits = memory_traits(traits) if isinstance(traits, str) else traits
     state = state or traits.default_state(job.precision, job.gradient_bytes)
-    stages = _Stages.of(job, layouts)
+    stages = Stages.of(job, layouts)
     parts = _persistent(job, layouts, traits, state, stages)
-    kept, moments = _activations(job, layouts, traits, stages)
+    recompute = _Recompute(layouts.recompute, recomputed_share, recompute_group)
+    kept, moments = _activations(job, layouts, traits, stages, recompute)
     parts["activations"] = kept + moments
     parts["buffers"] = _buffers(job, layouts, traits, stages)
     return _worst(layouts, traits, stages, parts)
 
 
 @dataclass(frozen=True)
-class _Stages:
-    """The pipeline ranks looked at: S per layout."""
+class _Recompute:
+    """How much of the forward pass runs again: the layouts' code, and how full recomputation is dosed."""
 
-    kinds: tuple[str, ...]  # K kinds of layers, sorted
-    rank: np.ndarray  # (L, S) pipeline rank
-    layers: np.ndarray  # (L, S, K) layers of each kind on it
-    held: np.ndarray  # (L, S, K) layers whose parameters are on it: DualPipe holds the mirrored stage too
-    first: np.ndarray  # (L, S) bool: holds the embedding
-    last: np.ndarray  # (L, S) bool: holds the head
-
-    @classmethod
-    def of(cls, job: Job, layouts: Layouts) -> _Stages:
-        sequence = layer_sequence(job)
-        kinds = tuple(sorted(set(sequence)))
-        keys, inverse = np.unique(np.stack([layouts.pp, layouts.vp]), axis=1, return_inverse=True)
-        ranks, counts, mirrored = [], [], []
-        for pp, vp in keys.T:
-            table = stage_layers(sequence, int(pp), int(vp))
-            looked_at = np.array([0, min(1, pp - 1), pp // 2, pp - 1])
-            ranks.append(looked_at)
-            counts.append(table[looked_at])
-            mirrored.append(table[pp - 1 - looked_at])
-        index = inverse.reshape(-1)
-        rank, layers = np.stack(ranks)[index], np.stack(counts)[index]
-        both = layouts.schedule[:, None, None] == DUALPIPE
-        held = layers + np.where(both, np.stack(mirrored)[index], 0)
-        end = layouts.pp[:, None] - 1
-        ends = both[..., 0] & ((rank == 0) | (rank == end))
-        return cls(kinds, rank, layers, held, (rank == 0) | ends, (rank == end) | ends)
-
-    def total(self, per_layer: dict[str, Array], held: bool = False) -> np.ndarray:
-        """Sum over a stage's layers of a number per layer of each kind (L,): (L, S)."""
-        layers = self.held if held else self.layers
-        return sum(layers[..., k] * _column(per_layer[kind]) for k, kind in enumerate(self.kinds))
-
-    def largest(self, per_layer: dict[str, Array]) -> np.ndarray:
-        """The largest number among the kinds of layers that a stage has, (L, S)."""
-        present = [
-            np.where(self.layers[..., k] > 0, _column(per_layer[kind]), 0.0)
-            for k, kind in enumerate(self.kinds)
-        ]
-        return np.max(present, axis=0)
-
-
-def _column(value: Array) -> np.ndarray:
-    return np.asarray(value, float).reshape(-1, 1)
+    code: np.ndarray
+    share: Array
+    group: Array
 
 
 def _persistent(
-    job: Job, layouts: Layouts, traits: MemoryTraits, state: StateBytes, stages: _Stages
+    job: Job, layouts: Layouts, traits: MemoryTraits, state: StateBytes, stages: Stages
 ) -> dict[str, np.ndarray]:
     """Weights, gradients and optimizer state by ZeRO stage (arXiv:1910.02054, section 5), (L, S) each."""
     dense, experts = _parameters(job, layouts, stages)
-    zero = _column(layouts.zero)
-    replicas, expert_replicas = _column(layouts.dp * layouts.cp), _column(layouts.expert_dp)
+    zero = column(layouts.zero)
+    replicas, expert_replicas = column(layouts.dp * layouts.cp), column(layouts.expert_dp)
 
     def held(bytes_per_parameter: Array, sharded: np.ndarray) -> np.ndarray:
         whole = np.where(sharded, replicas, 1)
         whole_experts = np.where(sharded, expert_replicas, 1)
-        return bytes_per_parameter * (dense / whole + experts / whole_experts)
+        return np.asarray(bytes_per_parameter * (dense / whole + experts / whole_experts))
 
     optimizer = state.master + state.moments + state.optimizer_gradients
     if not traits.sharded_parameter_is_master:
@@ -160,19 +129,19 @@ def _persistent(
             "optimizer": held(optimizer, zero >= 1),
         }
     # FSDP: the sharded FP32 parameters are the master; half-precision weights exist only gathered
-    # (`_buffers`), or whole for the length of a step where a pipeline would gather them anew for every
-    # micro-batch.
-    sharded = zero >= 2
-    whole = sharded & (_column(layouts.pp) > 1)
+    # (`_buffers`), or whole for the length of a step: by choice (stage 2), and where a pipeline would
+    # gather them anew for every micro-batch.
+    sharded, pipeline = zero >= 2, column(layouts.pp) > 1
+    whole = np.where((zero == 2) | (sharded & pipeline), held(state.weights, zero < 0), 0.0)
     weights = np.where(sharded, state.master, state.weights)
     return {
-        "weights": held(weights, sharded) + np.where(whole, held(state.weights, ~sharded), 0.0),
-        "gradients": held(state.gradients, sharded & ~whole),
+        "weights": held(weights, sharded) + whole,
+        "gradients": held(state.gradients, sharded & ~pipeline),
         "optimizer": held(np.where(sharded, optimizer - state.master, optimizer), zero >= 1),
     }
 
 
-def _parameters(job: Job, layouts: Layouts, stages: _Stages) -> tuple[np.ndarray, np.ndarray]:
+def _parameters(job: Job, layouts: Layouts, stages: Stages) -> tuple[np.ndarray, np.ndarray]:
     """Parameters of a rank outside and inside experts, (L, S) each; a tied embedding is on both ends."""
     model = job.model
     layers = {kind: layer_parameters(model, kind) for kind in stages.kinds}
@@ -180,50 +149,28 @@ def _parameters(job: Job, layouts: Layouts, stages: _Stages) -> tuple[np.ndarray
     experts = stages.total(
         {kind: p.experts_on_rank(layouts.ep, layouts.etp) for kind, p in layers.items()}, held=True
     )
-    embedding = _column(layer_parameters(model, "embedding").dense_on_rank(layouts.tp))
-    head = _column(layer_parameters(model, "head").dense_on_rank(layouts.tp))
+    embedding = column(layer_parameters(model, "embedding").dense_on_rank(layouts.tp))
+    head = column(layer_parameters(model, "head").dense_on_rank(layouts.tp))
     shared = stages.first & stages.last & model.tied_embeddings
     return dense + stages.first * embedding + (stages.last & ~shared) * head, experts
 
 
-def in_flight(layouts: Layouts, rank: np.ndarray) -> np.ndarray:
-    """Micro-batches whose activations a pipeline rank keeps at its fullest, (L, S) as `rank`.
-
-    - 1F1B: the pipeline's depth behind the rank, p − r (Narayanan et al. 2021, arXiv:2104.04473, section
-      2.2).
-    - interleaved: (2 (p − r − 1) + (v − 1) p + 1) / v; on the first rank p (1 + (p − 1)/(p v)) (Korthikanti
-      et al. 2022, arXiv:2205.05198, section 4.2.3).
-    - zero-bubble H1: p on every rank, because weight gradients are postponed (Qi et al. 2023,
-      arXiv:2401.10241).
-    - DualPipe: p + 1 (DeepSeek-V3, arXiv:2412.19437, table 2). - GPipe: all.
-    Never more than the step has.
-    """
-    p, v, m = (_column(x) for x in (layouts.pp, layouts.vp, layouts.grad_accumulation))
-    schedule = layouts.schedule[:, None]
-    depth = np.where(schedule == INTERLEAVED, (2 * (p - rank - 1) + (v - 1) * p + 1) / v, p - rank)
-    depth = np.where(schedule == ZERO_BUBBLE, p, depth)
-    depth = np.where(schedule == DUALPIPE, p + 1, depth)
-    return np.where(schedule == GPIPE, m, np.minimum(depth, m))
-
-
 def _activations(
-    job: Job, layouts: Layouts, traits: MemoryTraits, stages: _Stages
+    job: Job, layouts: Layouts, traits: MemoryTraits, stages: Stages, recompute: _Recompute
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Kept activations of all micro-batches in flight, and the most that one moment adds to them, (L, S)
-    each.
-    """
+    """Kept activations of all micro-batches in flight, and the most that one moment adds, (L, S) each."""
     shard, storage = shard_of(job, layouts), storage_of(job, traits)
     kept, working = {}, {}
     for kind in stages.kinds:
-        kept[kind], working[kind] = _layer_activations(job, kind, layouts, traits, shard, storage)
+        kept[kind], working[kind] = _layer_activations(job, kind, recompute, traits, shard, storage)
     one = stages.total(kept)
     flying = in_flight(layouts, stages.rank)
     layer_moment = stages.largest(working)
     head = _head_bytes(job, layouts, shard, traits)
-    head_moment = np.where(stages.last, _column(head), 0.0)
+    head_moment = np.where(stages.last, column(head), 0.0)
     # The embedding's gradient comes when its micro-batch's activations are gone.
     gradient = COMPUTE_BYTES * job.model.vocab * job.model.hidden / shard.tp
-    embedding_moment = np.where(stages.first, _column(gradient) - one, 0.0)
+    embedding_moment = np.where(stages.first, column(gradient) - one, 0.0)
     return flying * one, np.maximum(np.maximum(layer_moment, head_moment), embedding_moment)
 
 
@@ -234,9 +181,7 @@ def shard_of(job: Job, layouts: Layouts) -> Shard:
 
 
 def storage_of(job: Job, traits: MemoryTraits) -> Storage:
-    """The framework's storage, with narrow copies of the products' inputs where the job computes in FP8 or
-    FP4.
-    """
+    """The framework's storage; in FP8 and FP4 jobs it may keep the products' inputs in one byte."""
     narrow = job.precision.startswith(("fp8", "mxfp8", "nvfp4", "fp4"))
     if narrow and traits.narrow_inputs:
         return replace(traits.storage, linear_input_bytes=1.0)
@@ -244,19 +189,22 @@ def storage_of(job: Job, traits: MemoryTraits) -> Storage:
 
 
 def _layer_activations(
-    job: Job, kind: str, layouts: Layouts, traits: MemoryTraits, shard: Shard, storage: Storage
+    job: Job, kind: str, recompute: _Recompute, traits: MemoryTraits, shard: Shard, storage: Storage
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Bytes that a layer keeps by the layout's recomputation, and bytes while it is differentiated, (L,)
-    each.
-    """
+    """Bytes that a layer keeps, and bytes that appear while it is differentiated, (L,) each."""
     base = layer_sequence(job)[job.model.layers - 1] if kind == "mtp" else kind
     saved = saved_tensors(job.model, base, shard, storage)
     everything = sum(saved.values())
     differentiating = backward_working_bytes(job.model, base, shard, storage)
     selective = _selective(saved, traits)
-    kept = np.where(layouts.recompute == SELECTIVE, selective, everything)
-    kept = np.where(layouts.recompute == FULL, saved["layer_input"], kept)
-    return kept, differentiating + everything - kept
+    inputs = saved["layer_input"]
+    dosed = recompute.share * inputs / recompute.group + (1.0 - recompute.share) * everything
+    again = (
+        recompute.group * everything - inputs
+    )  # a group's layers exist while one of them is differentiated
+    codes = [recompute.code == SELECTIVE, recompute.code == FULL]
+    kept = np.select(codes, [selective, dosed], everything)
+    return kept, differentiating + np.select(codes, [everything - selective, again], 0.0)
 
 
 def _selective(saved: dict[str, Array], traits: MemoryTraits) -> Array:
@@ -284,12 +232,11 @@ _ALTERNATE_PRODUCTS = {
 
 
 def _head_bytes(job: Job, layouts: Layouts, shard: Shard, traits: MemoryTraits) -> Array:
-    """The worst of two moments at the end of the forward pass: in the loss, and in the projection's
-    backward, (L,).
+    """The worst of two moments at the end: in the loss, and in the output projection's backward, (L,).
 
-    The projection's backward holds logits' gradients, the gradient of its weights, its gathered input and
-    that input's gradient; both hold the final norm's input and output. A prediction module adds a second set
-    of logits.
+    The projection's backward holds the logits' gradient, that of its weights, its gathered input and that
+    input's gradient; both moments hold the final norm's input and output, and each prediction module's
+    probabilities.
     """
     model = job.model
     logits = shard.tokens * model.vocab / shard.tp
@@ -299,37 +246,33 @@ def _head_bytes(job: Job, layouts: Layouts, shard: Shard, traits: MemoryTraits) 
     loss = logits * (traits.fused_loss_bytes if job.fused_cross_entropy else unfused)
     weights = model.vocab * model.hidden / shard.tp * COMPUTE_BYTES
     projection = logits * traits.projection_bytes + weights + 2 * hidden
-    outputs = (
-        logits * COMPUTE_BYTES * layouts.grad_accumulation * (layouts.pp > 1) if traits.keeps_outputs else 0.0
-    )
+    outputs = logits * PROBABILITY_BYTES * model.mtp_modules
+    if traits.keeps_outputs:
+        outputs = outputs + logits * COMPUTE_BYTES * layouts.grad_accumulation * (layouts.pp > 1)
     return norm + outputs + np.maximum(loss, projection)
 
 
-def _buffers(job: Job, layouts: Layouts, traits: MemoryTraits, stages: _Stages) -> np.ndarray:
+def _buffers(job: Job, layouts: Layouts, traits: MemoryTraits, stages: Stages) -> np.ndarray:
     """Placeholders, gathered units, buckets and pipeline sends, (L, S)."""
     x, model = layouts, job.model
     total = np.full(stages.rank.shape, traits.bucket_bytes)
     sent = 2 * shard_of(job, x).own_tokens * model.hidden * COMPUTE_BYTES
-    total = total + _column(np.where(x.pp > 1, sent, 0.0))
+    total = total + column(np.where(x.pp > 1, sent, 0.0))
     if traits.cached_weight_gradients:
         total = total + _placeholders(job, x, stages)
     parameters = {kind: layer_parameters(model, kind) for kind in stages.kinds}
     units = {k: p.dense_on_rank(x.tp) + p.experts_on_rank(x.ep, x.etp) for k, p in parameters.items()}
-    # A gathered unit is in the compute format; its gradient exists in that format and, being reduced, in
-    # FP32.
+    # A gathered unit is in the compute format; its gradient is in that format and, being reduced, in FP32.
     unit = stages.largest(units) * (COMPUTE_BYTES * (traits.gathered_units + 1) + REDUCED_BYTES)
-    ends = _column(layer_parameters(model, "head").dense_on_rank(x.tp)) * COMPUTE_BYTES
+    ends = column(layer_parameters(model, "head").dense_on_rank(x.tp)) * COMPUTE_BYTES
     ends = ends * (stages.first * 1.0 + stages.last)
-    gathered = _column(x.zero) >= 2
-    if traits.sharded_parameter_is_master:
-        gathered = gathered & (_column(x.pp) == 1)
-    return total + np.where(gathered, unit + ends, 0.0)
+    gathered = column(x.zero) >= 2
+    if traits.sharded_parameter_is_master:  # under a pipeline weights are whole, see `_persistent`
+        gathered = gathered & (column(x.pp) == 1)
+    return np.asarray(total + np.where(gathered, unit + ends, 0.0))
 
 
-REDUCED_BYTES = 4.0  # gradients are reduced in FP32
-
-
-def _placeholders(job: Job, layouts: Layouts, stages: _Stages) -> np.ndarray:
+def _placeholders(job: Job, layouts: Layouts, stages: Stages) -> np.ndarray:
     """One placeholder gradient per distinct weight matrix of the layers that a stage has, (L, S)."""
     x = layouts
     sizes: dict[str, np.ndarray] = {}
@@ -347,21 +290,21 @@ def _placeholders(job: Job, layouts: Layouts, stages: _Stages) -> np.ndarray:
         )
         for gemm in work.gemms:
             if gemm.quantised:
-                size = np.where(stages.layers[..., k] > 0, _column(gemm.n * gemm.k + 0 * x.tp), 0.0)
+                size = np.where(stages.layers[..., k] > 0, column(gemm.n * gemm.k + 0 * x.tp), 0.0)
                 sizes[gemm.name] = np.maximum(sizes.get(gemm.name, 0.0), size)
-    return COMPUTE_BYTES * sum(sizes.values())
+    return np.asarray(COMPUTE_BYTES * np.sum(list(sizes.values()), axis=0))
 
 
 def _worst(
-    layouts: Layouts, traits: MemoryTraits, stages: _Stages, parts: dict[str, np.ndarray]
+    layouts: Layouts, traits: MemoryTraits, stages: Stages, parts: dict[str, np.ndarray]
 ) -> MemoryBreakdown:
     """The fullest stage of every layout."""
-    total = sum(parts.values())
+    total = np.sum(np.broadcast_arrays(*parts.values()), axis=0)
     worst = np.argmax(total, axis=1)
     rows = np.arange(len(layouts))
 
     def of(value: np.ndarray) -> np.ndarray:
-        return np.broadcast_to(value, total.shape)[rows, worst]
+        return np.asarray(np.broadcast_to(value, total.shape)[rows, worst])
 
     allocated = of(total)
     reserved = allocated * (1 + traits.fragmentation)

@@ -110,7 +110,7 @@ _FSDP = MemoryTraits(
     sharded_parameter_is_master=True,
     # PyTorch's cross_entropy backward: FP32 log-probabilities, gradient of the loss, gradient of the logits.
     loss_bytes=12.0,
-    # PyTorch's loss_parallel: log-probabilities, one-hot gradient, its sum with their exponential, the product.
+    # PyTorch's loss_parallel: log-probabilities, one-hot gradient, its sum with their exponential, product.
     parallel_loss_bytes=16.0,
 )
 

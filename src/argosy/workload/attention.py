@@ -46,7 +46,7 @@ def _latent_projections(model: ModelArchitecture, shard: Shard) -> tuple[Gemm, .
 
 
 def core(model: ModelArchitecture, shard: Shard, window: int | None) -> Attention:
-    """Scores and values. With a window the mean context of a causal query shrinks (see `windowed_context`)."""
+    """Scores and values. A window shrinks the mean context of a causal query (see `windowed_context`)."""
     mla = model.mla
     return Attention(
         "attention",
@@ -107,7 +107,7 @@ def memory_operations(model: ModelArchitecture, shard: Shard) -> tuple[MemoryOpe
 
 
 def exchanged_key_values(model: ModelArchitecture, shard: Shard) -> Array:
-    """Bytes of keys and values of the whole context-parallel group's sequences on one tensor-parallel rank."""
+    """Bytes of keys and values of the context-parallel group's whole sequences on one tensor rank."""
     mla = model.mla
     if mla:
         width = model.heads / shard.tp * (mla.qk_nope_head_dim + mla.qk_rope_head_dim + mla.v_head_dim)

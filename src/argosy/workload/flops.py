@@ -18,16 +18,14 @@ PASSES = 3.0  # forward, and a backward of twice its products
 def parameters_only(model: ModelArchitecture) -> float:
     """6 N: training FLOPs per token of the parameters alone.
 
-    Kaplan et al. 2020 (arXiv:2001.08361, section 2.1). N leaves out the input embedding and counts a mixture's active experts
-    (`ParameterCount.without_input_embedding`).
+    Kaplan et al. 2020 (arXiv:2001.08361, section 2.1). N leaves out the input embedding and counts a
+    mixture's active experts (`ParameterCount.without_input_embedding`).
     """
     return 6.0 * count(model).without_input_embedding
 
 
 def products_per_token(model: ModelArchitecture, head: bool = True) -> float:
-    """Forward FLOPs of all products with weights: 2 per weight that a token meets; norms and biases do not
-    count.
-    """
+    """Forward FLOPs of all products with weights: 2 per weight that a token meets; no norms, no biases."""
     layers = sum(len(indices) * _layer_weights(model, kind) for kind, indices in layer_kinds(model).items())
     return 2.0 * (layers + (model.hidden * model.vocab if head else 0.0))
 
@@ -35,8 +33,9 @@ def products_per_token(model: ModelArchitecture, head: bool = True) -> float:
 def attention_per_token(model: ModelArchitecture, sequence_length: float, causal: bool = True) -> float:
     """Forward FLOPs of scores and values over all layers.
 
-    2 · context · heads · (d_qk + d_v) per layer, halved if causal. `sequence_length` in tokens. A sliding window shortens the context of its layers; `causal=False` then
-    counts twice the causal work, as a framework does that ignores the mask but not the window.
+    2 · context · heads · (d_qk + d_v) per layer, halved if causal. `sequence_length` in tokens. A sliding
+    window shortens the context of its layers; `causal=False` then counts twice the causal work, as a
+    framework does that ignores the mask but not the window.
     """
     mla = model.mla
     widths = mla.qk_nope_head_dim + mla.qk_rope_head_dim + mla.v_head_dim if mla else 2 * model.head_dim

@@ -86,7 +86,7 @@ class ParameterCount:
 
 
 def count(model: ModelArchitecture) -> ParameterCount:
-    """Count the parameters of `model`: exact for what the architecture describes, biases and norms included."""
+    """Count the parameters of `model`: exact for what the architecture describes, with biases and norms."""
     kinds = layer_kinds(model)
     layers = {kind: layer_parameters(model, kind) for kind in kinds}
     counts = {kind: len(indices) for kind, indices in kinds.items()}
