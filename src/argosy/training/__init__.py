@@ -7,6 +7,7 @@ from argosy.training.schedule import Simulation, simulate
 from argosy.training.search import Search, search
 from argosy.training.stack import PRESETS, Stack, stack_facts
 from argosy.training.step import BREAKDOWN, Steps, evaluate
+from argosy.training.timeline import simulate_layout
 from argosy.training.uncertainty import GRADES, grade, residual_draws, residual_facts, residual_sigma
 
 __all__ = [
@@ -32,5 +33,6 @@ __all__ = [
     "residual_sigma",
     "search",
     "simulate",
+    "simulate_layout",
     "stack_facts",
 ]

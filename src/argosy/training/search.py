@@ -75,6 +75,7 @@ def search(
     fixed: Mapping[str, Any] | None = None,
     micro_batch_max: int = 8,
     schedules: Iterable[str] = ("1f1b", "interleaved"),
+    rank: Callable[[Steps], Array] = lambda steps: steps.step_s,
     keep: int = 10,
     tolerance: float | None = None,
 ) -> Search:
@@ -103,10 +104,11 @@ def search(
     if not len(layouts):
         return Search(None, evaluated, 0, time.perf_counter() - started, 0, 0, excluded)
     steps = evaluate(job, device, network, stack, layouts)
-    order = np.argsort(steps.step_s, kind="stable")
+    score = np.asarray(rank(steps))
+    order = np.argsort(score, kind="stable")
     best = steps.take(order[:keep])
-    limit = best.step_s[0] * (1 + (NOISE_FLOOR.value if tolerance is None else tolerance))
-    tied = int((steps.step_s <= limit).sum())
+    limit = score[order[0]] * (1 + (NOISE_FLOOR.value if tolerance is None else tolerance))
+    tied = int((score <= limit).sum())
     seconds = time.perf_counter() - started
     return Search(best, evaluated, len(layouts), seconds, min(tied, keep), tied, excluded)
 
@@ -181,7 +183,8 @@ def _axes(
         "vp": list(range(1, 1 + min(chunks // 2, 16))) if "interleaved" in schedules else [1],
         "cp": [2**i for i in range(8) if gpus % 2**i == 0 and job.sequence_length >= 4096 * 2**i],
         "ep": [d for d in divisors(experts) if gpus % d == 0],
-        "etp": [1],
+        # Few experts are wide enough to be divided; many are too narrow to be worth it.
+        "etp": [d for d in (1, 2, 4, 8) if d == 1 or (1 < experts <= 16 and d <= node_size)],
         "micro_batch": doubled,
         "zero": [1, 3],
         "recompute": [0, 1, 2],

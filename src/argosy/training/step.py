@@ -106,7 +106,7 @@ def evaluate(job: Job, device: Device, network: Network, stack: Stack, layouts: 
         raise ValueError(f"draws go with one layout at a time, not with {len(layouts)}")
     keys, index = _distinct(layouts)
     parts = blocks(job, keys)
-    costs = {name: _block_seconds(job, device, network, stack, keys, block) for name, block in parts.items()}
+    costs = {name: block_seconds(job, device, network, stack, keys, block) for name, block in parts.items()}
     weights = {
         name: _Parameters(block.dense_parameters, block.expert_parameters) for name, block in parts.items()
     }
@@ -149,7 +149,7 @@ def _distinct(layouts: Layouts) -> tuple[Layouts, np.ndarray]:
     return layouts.take(first), index
 
 
-def _block_seconds(
+def block_seconds(
     job: Job, device: Device, network: Network, stack: Stack, layouts: Layouts, block: Block
 ) -> LayerSeconds:
     """Seconds of one block (a kind of layer, the embedding, the head) for each distinct layout."""

@@ -1,0 +1,52 @@
+"""One layout, micro-batch by micro-batch: the event simulation fed with the step model's own stages."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from argosy.training.blocks import blocks, layer_sequence
+from argosy.training.communication import Network, pipeline_transfer
+from argosy.training.device import Device
+from argosy.training.job import Job
+from argosy.training.layout import SCHEDULES, Layouts
+from argosy.training.pipeline import chunk_sizes
+from argosy.training.schedule import Simulation, simulate
+from argosy.training.stack import Stack
+from argosy.training.step import block_seconds
+
+
+def simulate_layout(
+    job: Job,
+    device: Device,
+    network: Network,
+    stack: Stack,
+    layout: Layouts,
+    slowdown: np.ndarray | None = None,
+) -> Simulation:
+    """The pipeline of one layout as a timeline of operations; what happens once per step is not in it.
+
+    `layout` holds one layout, `device` and `stack` scalars. `slowdown`: factors on the time of every chunk
+    and micro-batch (p·v, m), for stragglers and jitter (default: none). Unlike the closed form it sees that
+    interleaved chunks differ in size. ValueError for a schedule that has no simulated order (DualPipe), or
+    several layouts.
+    """
+    if len(layout) != 1:
+        raise ValueError(f"one layout at a time has a timeline, not {len(layout)}")
+    pp, vp, m = (int(x[0]) for x in (layout.pp, layout.vp, layout.grad_accumulation))
+    parts = blocks(job, layout)
+    costs = {name: block_seconds(job, device, network, stack, layout, block) for name, block in parts.items()}
+    passes = {
+        name: np.array([float(np.ravel(cost.forward)[0]), float(np.ravel(cost.backward)[0])])
+        for name, cost in costs.items()
+    }
+    kinds, seconds, start = layer_sequence(job), [], 0
+    for size in chunk_sizes(len(kinds), pp * vp):
+        seconds.append(sum((passes[kind] for kind in kinds[start : start + size]), np.zeros(2)))
+        start += size
+    seconds[0] = seconds[0] + passes["embedding"]
+    seconds[-1] = seconds[-1] + passes["head"]
+    forward, backward = np.array(seconds).T[..., None] * (1.0 if slowdown is None else slowdown)
+    transfer = pipeline_transfer(parts["head"].work.extra["tp_bytes"], network, layout)
+    return simulate(
+        SCHEDULES[int(layout.schedule[0])], forward, backward, m, vp, float(np.ravel(transfer)[0])
+    )
