@@ -58,7 +58,10 @@ def node_power(
     nameplate = own["nameplate"]
     if nameplate is None:
         if board["nameplate"] is None:
-            raise FactError(f"no nameplate power is known for {node or accelerator}: give power_nameplate")
+            missing = f"accelerators.{accelerator}.power_nameplate"
+            raise FactError(
+                f"no power is published for {accelerator}: give {missing} in assumptions.overrides"
+            )
         ratio = values["facility.node.chip_to_server"]
         nameplate = accelerators_per_node * board["nameplate"] * ratio
     measured = own["measured_max"]
