@@ -12,7 +12,7 @@ from argosy.training import BREAKDOWN, Device, Job, Layouts, Overlap, Stack, eva
 from argosy.training.communication import exposed
 from argosy.training.kernels.curves import AttentionCurve, Curves, GemmCurve
 from argosy.training.layout import concatenate
-from argosy.training.step import expected_maximum
+from argosy.training.per_step import expected_maximum
 
 
 def layouts_of(batch=64, moe=False):

@@ -108,6 +108,11 @@ class Stack:
     step_overhead_s: Array = 0.003  # s per step outside the pipeline and the optimizer
     jitter: Array = 0.004  # coefficient of variation of a node's compute per step
 
+    @property
+    def unfused(self) -> bool:
+        """Whether attention writes its scores to memory; `attention` may also be a kernel's numbers."""
+        return getattr(self.attention, "name", self.attention) == "unfused"
+
     @classmethod
     def from_values(cls, values: Values, name: str = "generic") -> Stack:
         """The preset `name`, its numbers read from `values` (scalars or draws) where they hold the stack

@@ -9,23 +9,24 @@ is a few operations per layout.
 from __future__ import annotations
 
 from dataclasses import dataclass, fields, replace
-from functools import lru_cache
-from statistics import NormalDist
 from typing import Any
 
 import numpy as np
 
 from argosy.training import communication, kernels
 from argosy.training.blocks import Block, blocks, layer_sequence, pick
-from argosy.training.communication import Network, Passes, exposed
+from argosy.training.communication import Network, Passes
 from argosy.training.costs import Parts, compute_costs
 from argosy.training.device import Device
 from argosy.training.job import Job
 from argosy.training.layer import LayerSeconds, layer_seconds
-from argosy.training.layout import DUALPIPE, GPIPE, ONE_FORWARD_ONE_BACKWARD, Layouts
-from argosy.training.pipeline import StageClasses, schedule_seconds, stage_classes
+from argosy.training.layout import Layouts
+from argosy.training.per_step import expected_maximum, gradient_exchange, optimizer, transfers
+from argosy.training.pipeline import stage_classes
 from argosy.training.stack import Stack
+from argosy.training.stages import Parameters, Stage, pipeline_seconds, stages_of
 from argosy.training.utilisation import utilisation
+from argosy.workload.operations import LayerWork
 
 Array = Any
 
@@ -108,7 +109,7 @@ def evaluate(job: Job, device: Device, network: Network, stack: Stack, layouts: 
     parts = blocks(job, keys)
     costs = {name: block_seconds(job, device, network, stack, keys, block) for name, block in parts.items()}
     weights = {
-        name: _Parameters(block.dense_parameters, block.expert_parameters) for name, block in parts.items()
+        name: Parameters(block.dense_parameters, block.expert_parameters) for name, block in parts.items()
     }
     hidden_state = parts["head"].work.extra["tp_bytes"]
     if len(layouts) > 1:
@@ -118,16 +119,8 @@ def evaluate(job: Job, device: Device, network: Network, stack: Stack, layouts: 
         hidden_state = pick(hidden_state, index)
     kinds = layer_sequence(job)
     classes = stage_classes(kinds, layouts)
-    stages = _stages(kinds, costs, weights, classes)
+    stages = stages_of(kinds, costs, weights, classes)
     return _compose(job, device, network, stack, layouts, kinds, hidden_state, costs, stages)
-
-
-@dataclass(frozen=True)
-class _Parameters:
-    """Parameters of one block on one rank."""
-
-    dense_parameters: Array
-    expert_parameters: Array
 
 
 def _has_draws(numbers: Device | Stack) -> bool:
@@ -171,7 +164,21 @@ def block_seconds(
             layouts.zero >= 2
         )
     queues = stack.host_experts if block.has_experts else float(block.is_layer)
+    if stack.unfused:
+        queues = queues * _softmax_host(work)
     return layer_seconds(compute, tp, cp, ep, gather, scatter, stack, job.overlap, layouts, queues)
+
+
+# Host time of a layer whose softmax runs in PyTorch's operations over one with the fused kernel. Measured:
+# 5.0 against 3.6 ms per layer of the vTrain runs whose host is the limit (arXiv:2312.12391, single-node
+# table).
+SOFTMAX_HOST = 1.4
+
+
+def _softmax_host(work: LayerWork) -> Array:
+    """Factor on the host's time of a block with unfused attention."""
+    apart = [kernels.softmax_falls_apart(op.sequences, op.heads) for op in work.attentions]
+    return np.where(np.any(apart, axis=0), SOFTMAX_HOST, 1.0) if apart else 1.0
 
 
 def _sharded(kind: str, element_bytes: float, network: Network, layouts: Layouts, block: Block) -> Array:
@@ -186,49 +193,6 @@ def _sharded(kind: str, element_bytes: float, network: Network, layouts: Layouts
     )
 
 
-@dataclass(frozen=True)
-class _Stage:
-    """What the ranks of one class do: seconds for one micro-batch, and parameters on one rank."""
-
-    ranks: Array
-    forward: Array
-    backward: Array
-    weight_gradient: Array
-    dense_parameters: Array
-    expert_parameters: Array
-
-    @property
-    def seconds(self) -> Array:
-        return self.forward + self.backward
-
-
-def _stages(
-    kinds: tuple[str, ...],
-    costs: dict[str, LayerSeconds],
-    weights: dict[str, _Parameters],
-    classes: StageClasses,
-) -> list[_Stage]:
-    """The classes of pipeline ranks, each with the sum of its layers and, at the ends, the embedding and the
-    head.
-    """
-
-    def stage(c: int) -> _Stage:
-        amounts = {kind: classes.layers[:, c, k] for k, kind in enumerate(sorted(set(kinds)))}
-        amounts |= {"embedding": classes.first[:, c], "head": classes.last[:, c]}
-
-        def total(field: str, source: Any) -> Array:
-            return sum(amounts[name] * getattr(source[name], field) for name in amounts)
-
-        times = [total(field, costs) for field in ("forward", "backward", "weight_gradient")]
-        return _Stage(
-            classes.ranks[:, c],
-            *times,
-            *(total(f, weights) for f in ("dense_parameters", "expert_parameters")),
-        )
-
-    return [stage(c) for c in range(classes.ranks.shape[1])]
-
-
 def _compose(
     job: Job,
     device: Device,
@@ -238,7 +202,7 @@ def _compose(
     kinds: tuple[str, ...],
     hidden_state: Array,
     costs: dict[str, LayerSeconds],
-    stages: list[_Stage],
+    stages: list[Stage],
 ) -> Steps:
     """Stages to a step: the pipeline, then everything that happens once per step."""
     m = layouts.grad_accumulation
@@ -252,10 +216,10 @@ def _compose(
     breakdown["compute"] = mean("compute")
     breakdown["other"] = mean("host") + stack.step_overhead_s
     busy = mean("forward") + mean("backward")
-    breakdown["bubble"] = _pipeline_seconds(layouts, stages) - busy
-    breakdown["pp_exposed"] = _transfers(job, network, stack, layouts, hidden_state, stages)
-    breakdown["dp_exposed"] = mean("fsdp") + _gradient_exchange(job, network, stack, layouts, stages)
-    breakdown["optimizer"] = _optimizer(job, device, layouts, stages)
+    breakdown["bubble"] = pipeline_seconds(layouts, stages) - busy
+    breakdown["pp_exposed"] = transfers(job, network, stack, layouts, hidden_state, stages)
+    breakdown["dp_exposed"] = mean("fsdp") + gradient_exchange(job, network, stack, layouts, stages)
+    breakdown["optimizer"] = optimizer(job, device, layouts, stages)
     nodes = np.maximum(layouts.gpus / device.node_size, 1)
     breakdown["straggler"] = stack.jitter * expected_maximum(nodes) * breakdown["compute"]
     step = sum(breakdown[name] for name in BREAKDOWN)
@@ -304,110 +268,3 @@ def _compute_parts(
         "launch": both.launch,
     }
     return {name: np.broadcast_to(np.asarray(value, float), shape) for name, value in split.items()}
-
-
-def _pipeline_seconds(layouts: Layouts, stages: list[_Stage]) -> Array:
-    """All micro-batches through all stages, without transfers. The slowest stage governs; DualPipe pairs
-    opposite stages.
-    """
-    total = sum(stage.ranks * stage.seconds for stage in stages)
-    seconds, backward, weight = (getattr(stages[0], f) for f in ("seconds", "backward", "weight_gradient"))
-    paired = seconds
-    if len(stages) > 1:
-        paired = np.where(layouts.pp > 1, (seconds + stages[1].seconds) / 2, seconds)
-    for stage in stages[1:]:
-        slower = (stage.ranks > 0) & (stage.seconds > seconds)
-        seconds = np.where(slower, stage.seconds, seconds)
-        backward = np.where(slower, stage.backward, backward)
-        weight = np.where(slower, stage.weight_gradient, weight)
-    for stage in stages[2:]:
-        paired = np.where(stage.ranks > 0, np.maximum(paired, stage.seconds), paired)
-    slowest = np.where(layouts.schedule == DUALPIPE, paired, seconds)
-    return schedule_seconds(total, slowest, backward, weight, layouts)
-
-
-def _transfers(
-    job: Job, network: Network, stack: Stack, layouts: Layouts, hidden_state: Array, stages: list[_Stage]
-) -> Array:
-    """Sends between stages: 2 v per micro-batch and rank, hidden only where the schedule has other work,
-    plus the ramps.
-
-    1F1B and GPipe wait for each send (Narayanan et al. 2021); the first activation reaches the last stage,
-    and its gradient the first, over 2 (p − 1) hops that nothing hides.
-    """
-    hop = communication.pipeline_transfer(hidden_state, network, layouts)
-    waits = (
-        (layouts.schedule == ONE_FORWARD_ONE_BACKWARD) | (layouts.schedule == GPIPE) | (not job.overlap.pp)
-    )
-    hidden = np.where(waits, 0.0, stack.pp_hidden)
-    per_micro_batch = 2 * layouts.vp * hop
-    steady = exposed(per_micro_batch, hidden, stages[0].seconds, stack.overlap_drag)
-    return layouts.grad_accumulation * steady + 2 * (layouts.pp - 1) * hop
-
-
-def _gradient_exchange(
-    job: Job, network: Network, stack: Stack, layouts: Layouts, stages: list[_Stage]
-) -> Array:
-    """What the once-per-step exchange of gradients and updated weights leaves exposed (s).
-
-    ZeRO-0 all-reduces gradients; ZeRO-1 scatters them and gathers the updated weights; ZeRO-2 gathers only,
-    ZeRO-3 neither (both pay per micro-batch). Gradients may hide behind the last micro-batch's backward,
-    weights behind the first one's forward; with v chunks, all chunks but the one at the end also behind the
-    p micro-batches that pass meanwhile. A stage other than the first ends its backward earlier, by at least
-    one stage's backward: slack.
-    """
-    hidden = stack.dp_hidden if job.overlap.dp else 0.0
-    stretch = (1 + layouts.pp * (layouts.vp - 1)) / layouts.vp
-    worst: Array = 0.0
-    for c, stage in enumerate(stages):
-        late: Array = 0.0
-        for kind, applies, size, window in (
-            ("all_reduce", layouts.zero == 0, job.gradient_bytes, stage.backward),
-            ("reduce_scatter", layouts.zero == 1, job.gradient_bytes, stage.backward),
-            ("all_gather", (layouts.zero == 1) | (layouts.zero == 2), job.parameter_bytes, stage.forward),
-        ):
-            if not applies.any():
-                continue
-            seconds = communication.data_parallel(kind, stage.dense_parameters * size, network, layouts)
-            if job.model.moe:
-                experts = stage.expert_parameters * size
-                seconds = seconds + communication.expert_data_parallel(kind, experts, network, layouts)
-            left = exposed(seconds, hidden, window * stretch, stack.overlap_drag)
-            slack: Array = 0.0 if c == 0 else window / layouts.vp
-            late = late + np.where(applies, np.maximum(left - slack, 0.0), 0.0)
-        worst = np.maximum(worst, np.where(stage.ranks > 0, late, 0.0))
-    return worst + _tied_embedding(job, network, layouts)
-
-
-def _tied_embedding(job: Job, network: Network, layouts: Layouts) -> Array:
-    """First and last stage add up the gradients of an embedding that they share."""
-    if not job.model.tied_embeddings:
-        return 0.0
-    gradients = job.model.vocab * job.model.hidden / layouts.tp * job.gradient_bytes
-    stride = layouts.tp * layouts.cp * layouts.dp * np.maximum(layouts.pp - 1, 1)
-    return np.where(layouts.pp > 1, network.collective("all_reduce", gradients, 2, stride), 0.0)
-
-
-def _optimizer(job: Job, device: Device, layouts: Layouts, stages: list[_Stage]) -> Array:
-    """The update, bound by memory: bytes per parameter of this rank's shard, on the stage that has most."""
-    dense = np.where(layouts.zero >= 1, layouts.dp * layouts.cp, 1)
-    expert = np.where(layouts.zero >= 1, layouts.expert_dp, 1)
-    shards = [
-        np.where(s.ranks > 0, s.dense_parameters / dense + s.expert_parameters / expert, 0.0) for s in stages
-    ]
-    most = np.max(np.broadcast_arrays(*shards), axis=0)
-    return kernels.memory_time(device, most * job.optimizer_bytes, 2.0)
-
-
-def expected_maximum(count: Array) -> Array:
-    """Mean of the largest of `count` standard normals: Φ⁻¹((n − 0.375) / (n + 0.25)) (Blom 1958).
-
-    Dimensionless, shape of `count`; too large by 5 % at n = 2, by less than 1 % from n = 8; 0 for n ≤ 1.
-    """
-    distinct, index = np.unique(np.asarray(count, float), return_inverse=True)
-    return np.array([_blom(n) for n in distinct])[index].reshape(np.shape(count))
-
-
-@lru_cache(maxsize=4096)
-def _blom(count: float) -> float:
-    return 0.0 if count <= 1 else NormalDist().inv_cdf((count - 0.375) / (count + 0.25))
