@@ -10,6 +10,7 @@ from argosy.training.kernels.attention import (
     attention_flops,
     attention_kernel,
     attention_time,
+    softmax_falls_apart,
 )
 from argosy.training.kernels.curves import Curves, curves_for
 from argosy.training.kernels.device import Device
@@ -29,4 +30,5 @@ __all__ = [
     "gemm_time",
     "grouped_gemm_time",
     "memory_time",
+    "softmax_falls_apart",
 ]

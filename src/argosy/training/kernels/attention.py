@@ -25,6 +25,7 @@ BACKWARD_FLOPS = (
 # masked softmax and in dropout (with its one-byte mask), reads them for the values; backward likewise for the gradients.
 UNFUSED_FORWARD_BYTES = 2 + (2 + 2) + (2 + 2 + 1) + 2
 UNFUSED_BACKWARD_BYTES = (2 + 2) + (2 + 1 + 2) + (2 + 2 + 2) + (2 + 2)
+MASKING_BYTES = 2 + 2  # a mask of its own reads and writes the scores once more, forward and backward
 
 
 @dataclass(frozen=True)
@@ -118,15 +119,21 @@ def _unfused(
     batch = np.multiply(sequences, heads)
     rows = batch * queries  # a batched product fills the device with the tiles of all heads together
     products = gemm_time(device, rows, context, qk) + gemm_time(device, rows, v, context)
-    scores = (
-        rows
-        * context
-        * (UNFUSED_BACKWARD_BYTES if backward else UNFUSED_FORWARD_BYTES)
-        * kernel.score_traffic
-    )
+    passes = UNFUSED_BACKWARD_BYTES if backward else UNFUSED_FORWARD_BYTES
+    passes = passes + MASKING_BYTES * softmax_falls_apart(sequences, heads)
+    scores = rows * context * passes * kernel.score_traffic
     return products * (2.0 if backward else 1.0) + scores / (
         device.memory_bandwidth * device.curves.memory_efficiency
     )
+
+
+def softmax_falls_apart(sequences: Array, heads: Array) -> Array:
+    """Whether unfused attention must also mask and scale its scores in kernels of their own, bool.
+
+    Megatron-LM's fused softmax runs only where sequences · heads on a rank is a multiple of four
+    (megatron/model/fused_softmax.py, is_kernel_available); elsewhere PyTorch's operations take its place.
+    """
+    return np.multiply(sequences, heads) % 4 != 0
 
 
 @cache
