@@ -1,4 +1,4 @@
-"""Every mistake that the lint knows is planted in a copy of the catalog, and found; the shipped catalog has none."""
+"""Every mistake that the lint knows is planted in a copy of the catalog, and found; the shipped one has none."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ def test_a_planted_mistake_is_found(path: str, changes: dict[str, Any], rule: st
 
 
 def test_every_rule_has_been_planted_against() -> None:
-    """No rule may be dead: each finds something new in at least one of the plants (names: in the test below)."""
+    """No rule may be dead: each finds something new in one of the plants (check_names: below)."""
     silent = {rule for rule in RULES if rule.__name__ != "check_names"}
     known = {rule: set(map(str, rule(load_catalog()))) for rule in silent}  # exceptions that entries explain
     for path, changes, _, _ in PLANTS:

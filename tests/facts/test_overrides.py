@@ -87,7 +87,7 @@ def test_every_mistake_of_a_file_is_told_with_its_line(tmp_path: Path) -> None:
 def test_files_that_are_no_overrides(tmp_path: Path, text: str) -> None:
     file = tmp_path / "bad.yaml"
     file.write_text(text, encoding="utf-8")
-    with pytest.raises(FactError, match="bad.yaml"):
+    with pytest.raises(FactError, match=r"bad\.yaml"):
         load_catalog().with_overrides(file)
 
 
