@@ -173,6 +173,8 @@ def test_two_tiers_against_simulation(loss: float) -> None:
 def test_two_tiers_limits() -> None:
     daly = 1 / law.efficiency(100.0, 3.0, 200.0, 2500.0)
     assert law.two_tier_slowdown(100.0, 3.0, 8, 0.0, 200.0, 2500.0, 0.0) == pytest.approx(daly, rel=1e-12)
+    assert law.two_tier_slowdown(100.0, 3.0, 8, 40.0, 200.0, math.inf, 0.1) == pytest.approx(1.08)
+    assert law.two_tier_slowdown(100.0, 3.0, 8, 40.0, 200.0, 1e-3, 0.1) == math.inf
     whole = 1 / law.efficiency(800.0, 24.0, 200.0, 2500.0)
     assert law.two_tier_slowdown(100.0, 3.0, 8, 0.0, 200.0, 2500.0, 1.0) == pytest.approx(whole, rel=1e-12)
 

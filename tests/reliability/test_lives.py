@@ -143,3 +143,33 @@ def test_spread_between_lives_at_the_scale_of_llama3() -> None:
     )
     assert life.ettr.mean() == pytest.approx(0.8714, abs=6e-4)
     assert life.ettr.std() == pytest.approx(0.006, rel=0.15)
+
+
+@pytest.mark.parametrize("policy", ["restart", "spare-swap", "elastic", "replica"])
+@pytest.mark.parametrize("node_share", [0.0, 1.0])
+def test_edges_of_every_policy(policy: str, node_share: float) -> None:
+    """No failure of one kind, no work, and hardly any: finite, in order, and without a warning."""
+    fleet = FailureRates(
+        "test",
+        (
+            CategoryRate("gpu", "gpu", "gpu", "node", 1.0, 1e-4 * node_share),
+            CategoryRate("software-bug", "software", "job", "job", 1.0, 1e-4 * (1 - node_share)),
+        ),
+    )
+    cost = CheckpointCost(0.0, 5.0, 50.0, 0.1, 50.0, "memory", 0.1)
+    recovery = Recovery(60.0, 300.0, policy, 2, HOUR, replicas=8, pause_s=30.0)
+    walls = [lives(work, fleet, cost, recovery, draws=3).wall_s for work in (0.0, 1.0, 1e6)]
+    assert np.all(walls[0] == 0)
+    assert np.all((walls[1] >= 1) & (walls[1] < 2))
+    assert np.all((walls[2] > 1e6) & (walls[2] < 1.5e6))
+
+
+def test_maintenance_that_fills_the_day_ends_all_work() -> None:
+    arguments = (
+        fleet(3 * HOUR),
+        CheckpointCost(0.0, 5.0, 0.0, 0.0, 0.0),
+        Recovery(60.0, 200.0, repair_s=0.0),
+    )
+    life = lives(1e6, *arguments, Maintenance(100.0, 1800.0), draws=2)
+    assert np.all(np.isinf(life.wall_s))
+    assert life.closed_form.shares["maintenance"] == 1.0

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 Array = Any  # float or numpy array: the arguments broadcast
+_NEVER_S = 1e18  # a mean time between failures that stands for ∞ where ∞·0 would appear: 30 billion years
 
 
 class TimeShares(NamedTuple):
@@ -140,7 +141,8 @@ def two_tier_slowdown(
     exact for k = 1 or a free write. u = 0 gives Daly with the fast interval, u = 1 Daly with k intervals.
     Source: Markov renewal argument, this file.
     """
-    mtbf, every = np.asarray(mtbf_s, dtype=float), np.asarray(every, dtype=float)
+    mtbf = np.minimum(np.asarray(mtbf_s, dtype=float), _NEVER_S)
+    every = np.asarray(every, dtype=float)
     share, recovery = np.asarray(loss_share, dtype=float), np.asarray(recovery_s, dtype=float)
     period = np.asarray(interval_s, dtype=float) + write_s + slow_write_s / every
     with np.errstate(over="ignore", under="ignore", divide="ignore", invalid="ignore"):

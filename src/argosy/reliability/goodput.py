@@ -38,13 +38,16 @@ class Goodput:
 
     def wall_s(self, work_s: Array) -> Array:
         """Mean wall-clock seconds for `work_s` productive seconds; ∞ where the job never finishes."""
-        with np.errstate(divide="ignore"):
-            return np.divide(work_s, self.ettr)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            wall = np.divide(work_s, np.maximum(self.ettr, 0.0))
+        return np.where(np.isnan(wall), 0.0, wall)[()]  # no work takes no time, even on a job that never runs
 
     def failures_expected(self, work_s: Array) -> Array:
         """Mean number of failures in a run of `work_s` productive seconds, counted per second of wall-clock
         time."""
-        return self.failures_per_s * self.wall_s(work_s)
+        rate, wall = np.asarray(self.failures_per_s), self.wall_s(work_s)
+        with np.errstate(invalid="ignore"):
+            return np.where(rate > 0, rate * wall, 0.0)[()]
 
 
 def goodput(
@@ -70,7 +73,8 @@ def goodput(
     slowed = degraded_share(rates, recovery)
     inserted = _inserted(rates, recovery, stopping)
     planned = (maintenance or Maintenance()).share(cost.blocking_s + cost.persist_s, recovery.restart_s)
-    wall_per_active = (1.0 + sum(inserted.values(), start=0.0)) / (1.0 - planned)
+    with np.errstate(divide="ignore"):
+        wall_per_active = np.divide(1.0 + sum(inserted.values(), start=0.0), 1.0 - np.asarray(planned))
     shares = {name: np.asarray(getattr(active, name, 0.0) / wall_per_active)[()] for name in STATES}
     for name, amount in inserted.items():
         shares[name] = shares[name] + amount / wall_per_active

@@ -61,8 +61,9 @@ def lives(
     form = goodput(rates, cost, recovery, maintenance, interval_s)
     seconds, failures = _Job(work_s, rates, cost, recovery, form, draws, seed).run()
     planned = (maintenance or Maintenance()).share(cost.blocking_s + cost.persist_s, recovery.restart_s)
+    held = np.asarray(sum(seconds.values()))
     with np.errstate(divide="ignore", invalid="ignore"):
-        stopped = np.where(planned > 0, sum(seconds.values()) * planned / (1.0 - planned), 0.0)
+        stopped = np.where(held > 0, held * planned / (1.0 - np.asarray(planned)), 0.0)
     seconds["maintenance"] = seconds["maintenance"] + stopped
     return Lives(seconds, failures, form)
 
@@ -108,7 +109,7 @@ class _Job:
         caller."""
         wall = np.broadcast_to(self.form.wall_s(self.useful), self.useful.shape)
         expected = np.broadcast_to(self.form.failures_expected(self.useful), self.useful.shape)
-        drawn = expected <= MOST_FAILURES  # false for ∞ and for nan
+        drawn = (expected <= MOST_FAILURES) & np.isfinite(wall)
         lost = self._tolerated(drawn)
         self.seconds["degraded"] += lost * self.recovery.degraded_s
         self._pass_failures(self.useful + self.seconds["degraded"], drawn.copy())
