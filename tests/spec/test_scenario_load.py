@@ -191,6 +191,25 @@ FABRIC = "count: 64, fabrics: [{%s}]"
         ("training:", "assert: [days < 9 < 3]\ntraining:", "is not `path comparison quantity`"),
         ("sequences}", "sequences}\nname: again", "the key name is given twice (first in line 1)"),
         ("tokens: 1e9, ", "", "tokens: is missing"),
+        ("count: 64", "count: true", "true is neither a number nor a word"),
+        ("training: {", "training: []\nspare: {", "neither training nor serving is given"),
+        (
+            "training: {",
+            "training: {layout: none, ",
+            "training.layout: 'none' is not a mapping; write layout: auto",
+        ),
+        ("training: {", "training: {assume: {a: [1]}, ", "training.assume.a: expected a number, a word"),
+        (
+            "training: {",
+            "reliability:\ntraining: {",
+            "reliability: is empty; write its value, or leave the key out",
+        ),
+        ("training: {", "assert: [training.pre.mfu.x < 1]\ntraining: {", "no job 'pre'; known: training"),
+        (
+            "training: {",
+            "serving: {model: gpt3-175b, traffic: {rate: 1 req/s}}\ntraining: {",
+            "neither a trace nor rate",
+        ),
     ],
 )
 def test_single_faults(old: str, new: str, words: str) -> None:
@@ -286,6 +305,7 @@ def test_a_model_by_name_by_file_and_over_a_base(tmp_path: Path) -> None:
 def test_defaults_are_listed_with_their_source() -> None:
     listed = {each.path: each for each in loads(GOOD).defaulted()}
     detection = listed["reliability.detection"]
+    assert listed["fleet.storage.bandwidth"].value == pytest.approx(2e12 * 64 / 16384)
     assert (detection.value, detection.unit, detection.is_assumption) == (120.0, "s", True)
     assert not listed["reliability.preset"].is_assumption
     assert not {"name", "fleet.count", "training.training.stages.0.tokens"} & set(listed)

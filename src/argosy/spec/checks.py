@@ -21,10 +21,12 @@ def faults(tree: Node, data: dict[str, Any]) -> Iterator[Problem]:
     yield from _overrides(tree)
     yield from _pods(tree, data)
     yield from _jobs(tree, data)
+    yield from _assertions(tree, data)
 
 
 def _work(tree: Node) -> Iterator[Problem]:
-    if tree.get("training") is None and tree.get("serving") is None:
+    jobs = [tree.get("training"), tree.get("serving")]
+    if not any(job is not None and job.value for job in jobs):
         yield tree.problem(
             (), "neither training nor serving is given", "write training: {model: …, tokens: …}"
         )
@@ -233,3 +235,19 @@ def _batch(tree: Node, base: Path_, stage: dict[str, Any], layout: dict[str, Any
         message = f"{number} sequences do not divide by dp {replicas} · micro_batch {micro}"
         instead = f"write {max(1, round(int(number) / share)) * share} sequences"
         yield tree.at(path)[0].problem(path, message, instead)
+
+
+def _assertions(tree: Node, data: dict[str, Any]) -> Iterator[Problem]:
+    """An assertion about a job names one that there is."""
+    lines = data.get("assert")
+    for index, line in enumerate(lines if isinstance(lines, list) else []):
+        section, _, rest = str(line).strip().partition(".")
+        if section not in ("training", "serving") or not rest:
+            continue
+        jobs = data.get(section)
+        members = jobs if isinstance(jobs, list) else [jobs] if isinstance(jobs, dict) else []
+        known = [str(job.get("name", section)) for job in members if isinstance(job, dict)]
+        if not any(rest.startswith(f"{name}.") for name in (*known, *map(str, range(len(members))))):
+            name = rest.partition(".")[0]
+            node = tree.at(("assert", index))[0]
+            yield node.problem(("assert", index), f"{section} has no job {name!r}", suggest(name, known))

@@ -120,6 +120,7 @@ class Fabric(Section):
         None,
         "share of the link rate that large collectives get",
         "the fabric room's measured share for the protocol",
+        gt=0,
     )
 
 

@@ -26,6 +26,7 @@ _EXAMPLES = {  # what to write for the required fields, in messages about their 
     "tokens": "tokens: 15e12",
     "sequence_length": "sequence_length: 8192",
     "global_batch": "global_batch: 16 Mtok (or 2048 sequences)",
+    "layout": "layout: auto, or {tp: 8, pp: 16}",
     "traffic": "traffic: {rate: 10 req/s, input: {mean: 1000}, output: {mean: 250}}",
 }
 
@@ -265,6 +266,8 @@ def _words(fault: ErrorDetails, path: Path_) -> tuple[str, str]:
             f"{_short(given)} is {_BOUNDS[kind][0]} {bound:g}",
             f"write a number {_BOUNDS[kind][1]} {bound:g}",
         )
+    if given is None and kind in _SPOKEN:
+        return "is empty", "write its value, or leave the key out"
     if kind in _SPOKEN:
         return f"{_short(given)} {_SPOKEN[kind]}", f"{_example(path)}"
     return f"{_short(given)}: {fault['msg'][0].lower()}{fault['msg'][1:]}", ""

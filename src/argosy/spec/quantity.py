@@ -7,7 +7,8 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Annotated, Any, get_args
 
-from pydantic import BaseModel, ConfigDict, Field, GetCoreSchemaHandler, GetJsonSchemaHandler
+from pydantic import BaseModel, ConfigDict, Field, GetCoreSchemaHandler, GetJsonSchemaHandler, field_validator
+from pydantic import ValidationInfo as FieldInformation
 from pydantic.fields import FieldInfo
 from pydantic.json_schema import JsonSchemaValue as Json
 from pydantic_core.core_schema import CoreSchema, ValidationInfo
@@ -24,6 +25,18 @@ class Section(BaseModel):
     """A mapping of the scenario file: frozen, and closed to unknown keys."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True, allow_inf_nan=False)
+
+    @field_validator("*", mode="before")
+    @classmethod
+    def _no_truth_for_numbers(cls, given: Any, info: FieldInformation) -> Any:
+        """`count: true` is no count of 1, which it would be in Python."""
+        if isinstance(given, bool) and not _takes_bool(cls.model_fields[str(info.field_name)].annotation):
+            raise ValueError(f"{str(given).lower()} is neither a number nor a word that is known here")
+        return given
+
+
+def _takes_bool(annotation: Any) -> bool:
+    return annotation in (bool, Any) or any(_takes_bool(inner) for inner in get_args(annotation))
 
 
 def setting(default: Any, description: str, source: str = ASSUMPTION, **options: Any) -> Any:
@@ -147,6 +160,14 @@ class _OneOrMany(Shorthand):
 
 OneOrMany = _OneOrMany(lambda given: [given] if isinstance(given, dict | BaseModel) else given, {})
 
+
+def _scalar(given: Any) -> Any:
+    if not isinstance(given, bool | int | float | str):
+        raise ValueError(f"expected a number, a word, true or false, found {_kind(given)}; write one of them")
+    return given
+
+
+Scalar = Annotated[Any, Shorthand(_scalar, {"type": ["number", "string", "boolean"]})]
 ByName = Shorthand(lambda given: given, {"type": "string"})  # the name is resolved before validation
 
 Seconds = Annotated[float, Field(ge=0), Unit("s", "2 min")]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -88,7 +88,12 @@ class Scenario(Section):
 
     def defaulted(self) -> list[Defaulted]:
         """Every field that the file left out, with the value that stands in and where that comes from."""
-        return list(_defaulted(self, "", False))
+        listed = list(_defaulted(self, "", False))
+        storage = self.fleet.storage_bandwidth_bytes_per_s
+        return [
+            replace(each, value=storage) if each.path == "fleet.storage.bandwidth" else each
+            for each in listed
+        ]
 
     def catalog(self, base: Catalog | None = None) -> Catalog:
         """The shipped catalog (or `base`) with the facts that this scenario changes; raises FactError."""

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Annotated
 
+from pydantic import model_validator
+
 from argosy.spec.model import ModelArchitecture
 from argosy.spec.quantity import (
     ByName,
@@ -43,6 +45,17 @@ class Traffic(Section):
     input: Lengths | None = setting(None, "prompt tokens", "from the trace")
     output: Lengths | None = setting(None, "generated tokens", "from the trace")
     diurnal: tuple[float, ...] = setting(tuple, "24 hourly factors of the rate", "assumption: flat")
+
+    @model_validator(mode="after")
+    def _trace_or_rate(self) -> Traffic:
+        if self.trace is None and None in (self.rate, self.input, self.output):
+            raise ValueError(
+                "has neither a trace nor rate, input and output; "
+                "write for example {rate: 10 req/s, input: {mean: 1000}, output: {mean: 250}}"
+            )
+        if self.diurnal and len(self.diurnal) != 24:
+            raise ValueError(f"diurnal has {len(self.diurnal)} factors; write 24, one per hour")
+        return self
 
 
 class Objectives(Section):

@@ -12,6 +12,7 @@ from argosy.spec.model import ModelArchitecture
 from argosy.spec.quantity import (
     ByName,
     OneOrMany,
+    Scalar,
     Section,
     Shorthand,
     Unit,
@@ -203,7 +204,7 @@ class Training(Section):
     stack: str = setting(
         "auto", "software generation, e.g. megatron-core-2024", "the accelerator's usual one"
     )
-    assume: dict[str, float | bool | str] = setting(
+    assume: dict[str, Scalar] = setting(
         dict, "numbers of the training room that this scenario changes, by name", "none changed"
     )
 
