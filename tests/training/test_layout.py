@@ -49,6 +49,7 @@ def test_names_of_modes_are_understood_and_unknown_fields_refused():
         ({"vp": 2}, "virtual stages without a pipeline"),
         ({"pp": 4, "vp": 2, "grad_accumulation": 6, "dp": 8}, "multiples of the pipeline"),
         ({"ep": 2}, "experts do not divide"),
+        ({"dp": 8, "zero": 3, "shard": 3}, "sharding group"),
         ({"pp": 3, "schedule": "dualpipe"}, "DualPipe"),
         ({"pp": 1, "schedule": "zero-bubble"}, "zero-bubble"),
     ],

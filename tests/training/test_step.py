@@ -29,6 +29,8 @@ def layouts_of(batch=64, moe=False):
         {"tp": 4, "cp": 2, "dp": 8, "recompute": 1},
         {"dp": 64, "zero": 3, "recompute": 2},
         {"dp": 64, "zero": 2},
+        {"dp": 64, "zero": 3, "shard": 8},
+        {"dp": 16, "pp": 4, "zero": 3},
         {"dp": 64, "zero": 0},
         {"tp": 2, "dp": 32, "micro_batch": 2},
     ]
@@ -202,6 +204,20 @@ def test_sharded_weights_cost_communication_per_micro_batch(small, device, netwo
     layouts = Layouts.one(dp=64, grad_accumulation=8, zero=[1, 3])
     exposed_s = evaluate(job, device, network, stack, layouts).breakdown["dp_exposed"]
     assert exposed_s[1] > 5 * exposed_s[0]
+
+
+def test_hybrid_sharding_keeps_gathers_inside_the_node(small, device, network, stack):
+    job = replace(Job(small, 4096, 512), overlap=Overlap(dp=False))
+    layouts = Layouts.one(dp=64, zero=3, shard=[0, 8, 64], grad_accumulation=8)
+    exposed_s = evaluate(job, device, network, stack, layouts).breakdown["dp_exposed"]
+    assert exposed_s[0] == exposed_s[2] > exposed_s[1] > 0
+
+
+def test_under_a_pipeline_sharded_weights_travel_once_per_step(small, device, network, stack):
+    job = replace(Job(small, 4096, 1024), overlap=Overlap(dp=False))
+    layouts = Layouts.one(dp=16, pp=4, grad_accumulation=64, zero=[1, 3])
+    exposed_s = evaluate(job, device, network, stack, layouts).breakdown["dp_exposed"]
+    assert exposed_s[0] == exposed_s[1]
 
 
 def test_expected_maximum_of_normals():

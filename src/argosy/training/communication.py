@@ -161,14 +161,23 @@ def pipeline_transfer(bytes: Array, network: Network, layouts: Layouts) -> Array
 
 
 def data_parallel(kind: str, bytes: Array, network: Network, layouts: Layouts) -> Array:
-    """A collective over the replicas of dense weights: the dp · cp ranks that hold the same shard, `bytes`
-    in all.
-    """
-    size = layouts.dp * layouts.cp
+    """A collective over the ranks that share a copy of dense weights (dp · cp or fewer), `bytes` in all."""
+    size = layouts.shards
     return np.where(size > 1, network.collective(kind, bytes, size, layouts.tp), 0.0)
 
 
+def between_copies(bytes: Array, network: Network, layouts: Layouts) -> Array:
+    """Hybrid sharding's second half: the shards' sums, `bytes` in all, are added up over the copies."""
+    copies = layouts.dp * layouts.cp // layouts.shards
+    stride = layouts.tp * layouts.shards
+    if not (copies > 1).any():
+        return 0.0
+    return np.where(copies > 1, network.collective("all_reduce", bytes / layouts.shards, copies, stride), 0.0)
+
+
 def expert_data_parallel(kind: str, bytes: Array, network: Network, layouts: Layouts) -> Array:
-    """A collective over the replicas of an expert's weights, `bytes` in all."""
+    """A collective over the replicas of an expert's weights, `bytes` in all (hybrid sharding leaves them
+    whole).
+    """
     size = layouts.expert_dp
     return np.where(size > 1, network.collective(kind, bytes, size, layouts.ep * layouts.etp), 0.0)

@@ -40,6 +40,7 @@ class Layouts:
     recompute: np.ndarray  # index into RECOMPUTE
     sequence_parallel: np.ndarray  # bool: norms and dropout sharded over tp
     schedule: np.ndarray  # index into SCHEDULES
+    shard: np.ndarray  # ranks that share one copy of what ZeRO shards; 0: all dp · cp, fewer: hybrid
 
     def __post_init__(self) -> None:
         columns = [np.atleast_1d(np.asarray(getattr(self, f.name))) for f in fields(self)]
@@ -64,7 +65,7 @@ class Layouts:
         ones = dict.fromkeys(
             ("tp", "pp", "vp", "cp", "ep", "etp", "dp", "micro_batch", "grad_accumulation", "zero"), 1
         )
-        values: dict[str, Any] = {**ones, "recompute": NO_RECOMPUTE, **given}
+        values: dict[str, Any] = {**ones, "recompute": NO_RECOMPUTE, "shard": 0, **given}
         values.setdefault("sequence_parallel", np.asarray(values["tp"]) > 1)
         values.setdefault(
             "schedule", np.where(np.asarray(values["vp"]) > 1, INTERLEAVED, ONE_FORWARD_ONE_BACKWARD)
@@ -78,6 +79,21 @@ class Layouts:
     def gpus(self) -> Any:
         """Accelerators that the layout takes, (L,)."""
         return self.tp * self.pp * self.cp * self.dp
+
+    @property
+    def shards(self) -> Any:
+        """Ranks that share one copy of the sharded state of dense weights, (L,)."""
+        return np.where(self.shard > 0, self.shard, self.dp * self.cp)
+
+    @property
+    def gathers_per_micro_batch(self) -> Any:
+        """Where sharded weights and gradients travel in every micro-batch, (L,).
+
+        ZeRO-2 and 3 without a pipeline. Under a pipeline frameworks keep what they gathered until the step
+        ends (Llama 3, arXiv:2407.21783, section 3.3.2; torchtitan's default), and the exchange is that of
+        ZeRO-1.
+        """
+        return (self.zero >= 2) & (self.pp == 1)
 
     @property
     def expert_dp(self) -> Any:
@@ -132,6 +148,7 @@ RULES: dict[str, Rule] = {
     "global batch does not divide by data parallelism and micro-batch": lambda m, s, b, x: (
         x.global_batch != b
     ),
+    "sharding group does not divide the replicas": lambda m, s, b, x: (x.dp * x.cp) % x.shards != 0,
     "virtual stages without a pipeline": lambda m, s, b, x: (x.vp > 1) & (x.pp < 2),
     "interleaving needs micro-batches in multiples of the pipeline": lambda m, s, b, x: (
         (x.schedule == INTERLEAVED) & (x.vp > 1) & (x.grad_accumulation % x.pp != 0)

@@ -17,6 +17,7 @@ from argosy.training.stack import Stack
 from argosy.training.stages import Stage
 
 Array = Any
+BETWEEN_COPIES = "between copies"
 
 
 def transfers(
@@ -43,33 +44,47 @@ def gradient_exchange(
 ) -> Array:
     """What the once-per-step exchange of gradients and updated weights leaves exposed (s).
 
-    ZeRO-0 all-reduces gradients; ZeRO-1 scatters them and gathers the updated weights; ZeRO-2 gathers only,
-    ZeRO-3 neither (both pay per micro-batch). Gradients may hide behind the last micro-batch's backward,
-    weights behind the first one's forward; with v chunks, all chunks but the one at the end also behind the
-    p micro-batches that pass meanwhile. A stage other than the first ends its backward earlier, by at least
-    one stage's backward: slack.
+    ZeRO-0 all-reduces gradients; ZeRO-1 scatters them and gathers the updated weights, as do ZeRO-2 and 3
+    under a pipeline; without one ZeRO-2 gathers only, and ZeRO-3 neither: they pay per micro-batch. Hybrid
+    sharding adds up the shards' sums over its copies. Gradients may hide behind the last micro-batch's
+    backward, weights behind the first one's forward; with v chunks, all chunks but the one at the end also
+    behind the p micro-batches that pass meanwhile. A stage other than the first ends its backward earlier, by
+    at least one stage's backward: slack.
     """
     hidden = stack.dp_hidden if job.overlap.dp else 0.0
     stretch = (1 + layouts.pp * (layouts.vp - 1)) / layouts.vp
+    once = (layouts.zero >= 1) & ~layouts.gathers_per_micro_batch
     worst: Array = 0.0
     for c, stage in enumerate(stages):
         late: Array = 0.0
         for kind, applies, size, window in (
             ("all_reduce", layouts.zero == 0, job.gradient_bytes, stage.backward),
-            ("reduce_scatter", layouts.zero == 1, job.gradient_bytes, stage.backward),
-            ("all_gather", (layouts.zero == 1) | (layouts.zero == 2), job.parameter_bytes, stage.forward),
+            ("reduce_scatter", once, job.gradient_bytes, stage.backward),
+            (BETWEEN_COPIES, layouts.zero >= 1, job.gradient_bytes, stage.backward),
+            ("all_gather", once | (layouts.zero == 2), job.parameter_bytes, stage.forward),
         ):
             if not applies.any():
                 continue
-            seconds = communication.data_parallel(kind, stage.dense_parameters * size, network, layouts)
-            if job.model.moe:
-                experts = stage.expert_parameters * size
-                seconds = seconds + communication.expert_data_parallel(kind, experts, network, layouts)
+            seconds = _collective(job, kind, size, stage, network, layouts)
             left = exposed(seconds, hidden, window * stretch, stack.overlap_drag)
             slack: Array = 0.0 if c == 0 else window / layouts.vp
             late = late + np.where(applies, np.maximum(left - slack, 0.0), 0.0)
         worst = np.maximum(worst, np.where(stage.ranks > 0, late, 0.0))
     return worst + _tied_embedding(job, network, layouts)
+
+
+def _collective(
+    job: Job, kind: str, element_bytes: float, stage: Stage, network: Network, layouts: Layouts
+) -> Array:
+    """Seconds of one exchange of all weights, or gradients, of a stage: dense ones, then the experts'."""
+    dense = stage.dense_parameters * element_bytes
+    if kind == BETWEEN_COPIES:
+        return communication.between_copies(dense, network, layouts)
+    seconds = communication.data_parallel(kind, dense, network, layouts)
+    if not job.model.moe:
+        return seconds
+    experts = stage.expert_parameters * element_bytes
+    return seconds + communication.expert_data_parallel(kind, experts, network, layouts)
 
 
 def _tied_embedding(job: Job, network: Network, layouts: Layouts) -> Array:
@@ -83,7 +98,7 @@ def _tied_embedding(job: Job, network: Network, layouts: Layouts) -> Array:
 
 def optimizer(job: Job, device: Device, layouts: Layouts, stages: list[Stage]) -> Array:
     """The update, bound by memory: bytes per parameter of this rank's shard, on the stage that has most."""
-    dense = np.where(layouts.zero >= 1, layouts.dp * layouts.cp, 1)
+    dense = np.where(layouts.zero >= 1, layouts.shards, 1)
     expert = np.where(layouts.zero >= 1, layouts.expert_dp, 1)
     shards = [
         np.where(s.ranks > 0, s.dense_parameters / dense + s.expert_parameters / expert, 0.0) for s in stages

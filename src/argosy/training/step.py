@@ -131,9 +131,14 @@ def _has_draws(numbers: Device | Stack) -> bool:
 
 def _distinct(layouts: Layouts) -> tuple[Layouts, np.ndarray]:
     """One layout per distinct cost of a layer, and for every layout which of them is its own."""
-    sharded = layouts.zero >= 2
+    sharded = layouts.gathers_per_micro_batch
     columns = [layouts.tp, layouts.cp, layouts.ep, layouts.etp, layouts.micro_batch, layouts.recompute]
-    columns += [layouts.sequence_parallel, layouts.zero * sharded, layouts.dp * sharded]
+    columns += [
+        layouts.sequence_parallel,
+        layouts.zero * sharded,
+        layouts.dp * sharded,
+        layouts.shard * sharded,
+    ]
     code = np.zeros(len(layouts), np.int64)
     for column in columns:  # all fields in one integer: sorting integers is far faster than sorting rows
         _, rank = np.unique(column, return_inverse=True)
@@ -158,11 +163,10 @@ def block_seconds(
             job.model, work, network, stack, layouts, device.node_size, job.dispatch_bytes
         )
     gather = scatter = np.float64(0.0)
-    if (layouts.zero >= 2).any():
-        gather = _sharded("all_gather", job.parameter_bytes, network, layouts, block) * (layouts.zero == 3)
-        scatter = _sharded("reduce_scatter", job.gradient_bytes, network, layouts, block) * (
-            layouts.zero >= 2
-        )
+    sharded = layouts.gathers_per_micro_batch
+    if sharded.any():
+        gather = _sharded("all_gather", job.parameter_bytes, network, layouts, block) * sharded
+        scatter = _sharded("reduce_scatter", job.gradient_bytes, network, layouts, block) * sharded
     queues = stack.host_experts if block.has_experts else float(block.is_layer)
     if stack.unfused:
         queues = queues * _softmax_host(work)
