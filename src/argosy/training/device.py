@@ -24,6 +24,7 @@ _GENERATIONS = {
 }  # fmt: skip
 
 
+_CLOCK = "training.sustained_clock."
 _STEP_FIT = "closed form of 17 parameters fitted to 676 published runs (A100, H100), November 2026"
 
 # Rate of matrix products held over a whole step under the board's power limit, over that of a kernel
@@ -40,13 +41,13 @@ _UNMEASURED_CLOCK = Fact(
 
 def device_facts() -> dict[str, Fact]:
     """Facts of the step model about devices, `training.sustained_clock.<generation>`, to be joined with the
-    catalog's.
+    catalog's. A device whose power limit sets it apart from its generation has a fact of its own.
     """
-    generations = {*_GENERATIONS.values(), "other"}
-    return {
-        f"training.sustained_clock.{g}": _SUSTAINED_CLOCK.get(g, _UNMEASURED_CLOCK)
-        for g in sorted(generations)
+    own = {
+        path: Fact(unit="", kind="fraction", **found) for path, found in kernels.fitted_under(_CLOCK).items()
     }
+    generations = {*_GENERATIONS.values(), "other"}
+    return {f"{_CLOCK}{g}": _SUSTAINED_CLOCK.get(g, _UNMEASURED_CLOCK) for g in sorted(generations)} | own
 
 
 @dataclass(frozen=True)
@@ -69,7 +70,9 @@ class Device(kernels.Device):
         peaks = {
             dtype: values[f"{prefix}peak_{dtype}"] for dtype in _FORMATS if f"{prefix}peak_{dtype}" in values
         }
-        clock = f"training.sustained_clock.{generation(accelerator) or 'other'}"
+        clock = f"{_CLOCK}{accelerator}"
+        if clock not in device_facts():
+            clock = f"{_CLOCK}{generation(accelerator) or 'other'}"
         fields: dict[str, Any] = {
             "name": accelerator,
             "generation": generation(accelerator),

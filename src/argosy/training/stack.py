@@ -214,6 +214,8 @@ def stack_facts() -> dict[str, Fact]:
         for parameter, (value, low, high, source) in {**_GENERIC, **changes}.items():
             unit = "s" if parameter.endswith("_s") else ""
             facts[f"stacks.{name}.{parameter}"] = Fact(value, unit, low, high, "framework era", source)
+    for path, found in kernels.fitted_under("stacks.").items():
+        facts[path] = Fact(unit=facts[path].unit, kind="framework era", **found)
     return facts
 
 

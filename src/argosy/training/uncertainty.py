@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from argosy.facts.fact import Fact
+from argosy.training import kernels
 from argosy.training.device import Device
 from argosy.training.job import Job
 from argosy.training.stack import Stack
@@ -32,12 +33,16 @@ NOISE_FLOOR = Fact(
 
 def residual_sigma(grade: str) -> float:
     """Standard deviation of ln(measured / predicted) step time for predictions of a grade (GRADES)."""
-    return _RESIDUALS[grade].value
+    return residual_facts()[f"training.residual.{grade}"].value
 
 
 def residual_facts() -> dict[str, Fact]:
     """The residuals as facts under `training.residual.<grade>`."""
-    return {f"training.residual.{grade}": fact for grade, fact in _RESIDUALS.items()}
+    assumed = {f"training.residual.{grade}": fact for grade, fact in _RESIDUALS.items()}
+    found = kernels.fitted_under("training.residual.")
+    return assumed | {
+        path: Fact(unit="", kind="σ of ln step time", **numbers) for path, numbers in found.items()
+    }
 
 
 def residual_draws(grade: str, count: int, seed: int = 0) -> np.ndarray:

@@ -14,6 +14,7 @@ from argosy.training.kernels.attention import (
 )
 from argosy.training.kernels.curves import Curves, curves_for
 from argosy.training.kernels.device import Device
+from argosy.training.kernels.fitted import fitted, fitted_under
 from argosy.training.kernels.gemm import cast_time, gemm_time, grouped_gemm_time
 from argosy.training.kernels.memory import memory_time
 
@@ -27,6 +28,8 @@ __all__ = [
     "attention_time",
     "cast_time",
     "curves_for",
+    "fitted",
+    "fitted_under",
     "gemm_time",
     "grouped_gemm_time",
     "memory_time",

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from argosy.training.kernels.device import Device
+from argosy.training.kernels.fitted import fitted
 from argosy.training.kernels.gemm import gemm_time
 
 Array = Any  # float or numpy array
@@ -149,7 +150,10 @@ def attention_kernel(kernel_generation: str, device_generation: str) -> Attentio
             f"no attention kernel {kernel_generation!r}; there are {', '.join(ATTENTION_KERNELS)}"
         )
     entry = kernels[kernel_generation]
-    row = entry.get(device_generation, entry["default"])
+    row = dict(entry.get(device_generation, entry["default"]))
+    for field in ("forward_ceiling", "backward_ratio", "score_traffic"):
+        if found := fitted(f"attention.{kernel_generation}.{device_generation}.{field}"):
+            row |= {field: found["value"], "source": found["source"]}
     return AttentionKernel(
         kernel_generation,
         row["forward_ceiling"],

@@ -8,6 +8,8 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
+from argosy.training.kernels.fitted import fitted
+
 
 @dataclass(frozen=True)
 class GemmCurve:
@@ -124,7 +126,9 @@ def _build(
         gemm={dtype: gemm(row) for dtype, row in entry["gemm"].items()},
         grouped={dtype: gemm(row) for dtype, row in entry.get("grouped", {}).items()},
         attention={dtype: attention(rows) for dtype, rows in entry["attention"].items()},
-        memory_efficiency=entry["memory_efficiency"]["value"],
+        memory_efficiency=(fitted(f"training.memory_efficiency.{generation}") or entry["memory_efficiency"])[
+            "value"
+        ],
         relative_of=relative,
         note=note,
     )
