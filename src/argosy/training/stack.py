@@ -13,6 +13,7 @@ from typing import Any
 
 from argosy.facts.fact import Fact
 from argosy.facts.values import Values
+from argosy.training import kernels
 
 Array = Any
 
