@@ -210,7 +210,7 @@ def _layer_activations(
 def _selective(saved: dict[str, Array], traits: MemoryTraits) -> Array:
     """Bytes that selective recomputation keeps of a layer."""
     if traits.selective == "core":
-        return sum(bytes for name, bytes in saved.items() if name != "scores")
+        return sum(bytes for name, bytes in saved.items() if name not in traits.selective_drops)
     return sum(share * saved.get(name, 0.0) for name, share in _ALTERNATE_PRODUCTS.items())
 
 

@@ -44,8 +44,9 @@ class StateBytes:
 class MemoryTraits:
     """One framework era's use of memory.
 
-    `selective`: what selective recomputation keeps: `core` drops attention scores (Megatron), `products`
-    keeps the outputs of every second product and of attention (torchtitan's per-operator checkpointing).
+    `selective`: what selective recomputation keeps: `core` all but `selective_drops` (attention's scores in
+    Megatron), `products` the outputs of every second product and of attention (torchtitan's per-operator
+    checkpointing).
     `narrow_inputs`: in FP8 and FP4 jobs the inputs of the products are kept in one byte.
     `cached_weight_gradients`: Transformer Engine with fused gradient accumulation keeps one placeholder
     gradient, in the weights' format, per distinct weight shape.
@@ -64,6 +65,7 @@ class MemoryTraits:
 
     storage: Storage = field(default_factory=Storage)
     selective: str = "core"
+    selective_drops: tuple[str, ...] = ("scores",)
     narrow_inputs: bool = True
     cached_weight_gradients: bool = False
     sharded_parameter_is_master: bool = False
@@ -103,6 +105,23 @@ _DEEPSPEED = MemoryTraits(
     # allocator of PyTorch 1.x could not grow its segments.
     fragmentation=0.25,
 )
+# DeepSeek-V3 (arXiv:2412.19437, sections 3.2.3 and 3.3.3): norms, latent attention's widening products and
+# SwiGLU's output are computed again; SwiGLU's input is kept in FP8.
+_DEEPSEEK = MemoryTraits(
+    storage=Storage(nonlinearity_input_bytes=1.0),
+    cached_weight_gradients=True,
+    selective_drops=(
+        "scores",
+        "attention_norm",
+        "queries",
+        "keys",
+        "values",
+        "feed_forward_norm",
+        "activation",
+        "experts_activation",
+        "shared_activation",
+    ),
+)
 _FSDP = MemoryTraits(
     storage=Storage(gathered_inputs=True),
     keeps_outputs=True,
@@ -121,7 +140,7 @@ _TRAITS: dict[str, MemoryTraits] = {
     "megatron-deepspeed": _DEEPSPEED,
     "megatron-core": _MEGATRON_CORE,
     "llama3": _MEGATRON_CORE,
-    "deepseek": _MEGATRON_CORE,
+    "deepseek": _DEEPSEEK,
     "fsdp1": _FSDP,
     "fsdp2": _FSDP,
     "llm-foundry": _FSDP,

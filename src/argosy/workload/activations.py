@@ -33,13 +33,15 @@ class Storage:
     format in which the inputs of the big products are kept (1: FP8 copies, as Transformer Engine keeps
     them). `dropout`: masks are kept, and the dropped scores. `probabilities_after_experts`: the router's
     weights multiply the experts' outputs, which must then be kept; otherwise they multiply the experts'
-    activations.
+    activations. `nonlinearity_input_bytes`: format of what the feed-forward's non-linearity reads.
+    `gathered_inputs`: sequence-parallel inputs of the products are kept whole instead of gathered again.
     """
 
     fused_attention: bool = True
     dropout: bool = False
     element_bytes: float = 2.0
     linear_input_bytes: float = 2.0
+    nonlinearity_input_bytes: float = 2.0
     probabilities_after_experts: bool = False
     gathered_inputs: bool = False
 
@@ -48,7 +50,7 @@ def saved_tensors(model: ModelArchitecture, kind: str, shard: Shard, storage: St
     """Name → bytes of everything that one layer of `kind` keeps for one micro-batch on one rank, (L,) each.
 
     `layer_input` is the only part that full recomputation keeps; `scores` is what selective recomputation
-    drops (Korthikanti et al. 2022, section 5); `PRODUCTS` are outputs of the big products.
+    drops (Korthikanti et al. 2022, section 5).
     """
     saved = _attention(model, shard, storage)
     own_hidden = shard.own_tokens * model.hidden
@@ -115,7 +117,7 @@ def _feed_forward(
     """The input of the non-linearity and of the down projection, for `tokens` × `width`."""
     ups = 2 if model.gated_ffn else 1
     return {
-        prefix + "gate_up": tokens * width * ups * storage.element_bytes,
+        prefix + "gate_up": tokens * width * ups * storage.nonlinearity_input_bytes,
         prefix + "activation": tokens * width * storage.linear_input_bytes,
     }
 
