@@ -7,7 +7,9 @@ per direction.
 
 from __future__ import annotations
 
+from collections import deque
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 
@@ -94,7 +96,7 @@ def bisection_bps(cables: CableList) -> float:
 
 
 def _links(cables: CableList) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Ends and rates of all links; the two fibres of an optical circuit are one link between their `a` ends."""
+    """Ends and rates of all links; the fibres of an optical circuit are one link between their `a` ends."""
     plain = cables.circuit < 0
     order = np.argsort(cables.circuit[~plain], kind="stable")
     ends = cables.a[~plain][order].reshape(-1, 2)
@@ -134,23 +136,43 @@ def _mix(number: np.ndarray) -> np.ndarray:
 
 
 def _max_flow(a: np.ndarray, b: np.ndarray, rate: np.ndarray, first: np.ndarray, second: np.ndarray) -> float:
-    """Maximum flow (in the unit of `rate`) from the classes `first` to `second` over links that carry both
-    ways.
-    """
-    from scipy.sparse import coo_array
-    from scipy.sparse.csgraph import maximum_flow
+    """Maximum flow (in the unit of `rate`) from the classes `first` to `second`; links carry both ways at
+    once.
 
+    Shortest augmenting paths (J. Edmonds, R. Karp, JACM 19(2), 1972) on the dense matrix of what is left.
+    """
     classes = int(max(a.max(), b.max())) + 1
     source, sink = classes, classes + 1
+    left = np.zeros((classes + 2, classes + 2))
     between = a != b
-    capacity = coo_array((rate[between], (a[between], b[between])), shape=(classes, classes)).toarray()
-    capacity = capacity + capacity.T
-    # scipy counts in 32-bit integers: scale so that the total fits, which keeps nine digits.
-    scale = (2**30) / capacity.sum()
-    graph = np.zeros((classes + 2, classes + 2), dtype=np.int32)
-    graph[:classes, :classes] = np.floor(capacity * scale)
-    graph[source, first] = 2**30
-    graph[second, sink] = 2**30
-    from scipy.sparse import csr_array
+    np.add.at(left, (a[between], b[between]), rate[between])
+    np.add.at(left, (b[between], a[between]), rate[between])
+    left[source, first] = np.inf
+    left[second, sink] = np.inf
+    flow = 0.0
+    while path := _shortest_path(left, source, sink):
+        steps = list(pairwise(path))
+        widest = min(left[step] for step in steps)
+        for near, far in steps:
+            left[near, far] -= widest
+            left[far, near] += widest
+        flow += float(widest)
+    return flow
 
-    return float(maximum_flow(csr_array(graph), source, sink).flow_value) / scale
+
+def _shortest_path(left: np.ndarray, source: int, sink: int) -> list[int] | None:
+    """Nodes of a shortest path with capacity left, or None."""
+    before = np.full(len(left), -1)
+    before[source] = source
+    queue = deque([source])
+    while queue:
+        node = queue.popleft()
+        for further in np.flatnonzero((left[node] > 0) & (before < 0)):
+            before[further] = node
+            if further == sink:
+                path = [sink]
+                while path[-1] != source:
+                    path.append(int(before[path[-1]]))
+                return path[::-1]
+            queue.append(int(further))
+    return None

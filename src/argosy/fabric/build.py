@@ -3,66 +3,139 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 from argosy.fabric import pairs
+from argosy.fabric.analysis import oversubscription
+from argosy.fabric.fleet import NOT_TREES, fleet_protocol, fleet_topology
 from argosy.fabric.network import Level, TieredNetwork
+from argosy.fabric.topologies import DesignError, Topology
+from argosy.facts import load_catalog
 
 Array = Any
+
+
+@dataclass(frozen=True)
+class Outer:
+    """A level outside the scale-up domain.
+
+    `size`: accelerators in one domain (`inf` for the outermost); `bandwidth`: byte/s one way per accelerator;
+    `delivered`: share of it that large messages get; `hop_s`: seconds that its further switches add to a hop.
+    """
+
+    name: str
+    size: float
+    bandwidth: Array
+    delivered: Array
+    hop_s: Array = 0.0
+
 
 HABIT = {"infiniband": "adaptive", "roce": "ecmp", "efa": "spray", "ici": "static", "ub": "static"}
 
 
 def build_network(fleet: Any, values: Any) -> TieredNetwork:
-    """The network of a fleet's compute fabric.
+    """The network of a fleet's compute fabric, its domains and shares found from the cable list.
 
     `fleet`: spec.Fleet; `values`: facts.Values (scalars, or draws of shape (n,), which the network then
-    carries).
+    carries). FactError (DesignError) for names and topologies that are not known, or not yet modelled for
+    communication.
     """
-    name = accelerator_name(fleet)
-    domain = int(values.facts[f"accelerators.{name}.scale_up_domain"].value)
-    scale_up = values[f"accelerators.{name}.scale_up_bandwidth"]
-    generation = pairs.nearest_generation(
-        float(values.facts[f"accelerators.{name}.scale_up_bandwidth"].value)
-    )
+    entry = load_catalog().entry("accelerators", fleet.accelerator.name)
+    accelerator = f"accelerators.{entry.name}"
+    scale_up = values[f"{accelerator}.scale_up_bandwidth"]
+    domain = int(values.facts[f"{accelerator}.scale_up_domain"].value)
+    measured = pairs.links_of_chip(entry.text.get("generation", ""))
+    link = float(values.facts[f"{accelerator}.scale_up_bandwidth"].value)
+    generation = measured or pairs.nearest_generation(link)
     fabric = fleet.compute_fabric
-    card = values[f"accelerators.{name}.nic_bandwidth"] / 8  # bit/s to byte/s
-    protocol = fabric.protocol or "infiniband"
+    if fabric.topology in NOT_TREES:
+        raise DesignError(
+            f"communication over a {fabric.topology} is not modelled yet; its cables are (argosy fabric)"
+        )
+    protocol = fleet_protocol(fleet, fabric)
     delivered = fabric.delivered or values[f"transports.{protocol}.delivered"]
-    latency = values[f"transports.{protocol}.latency_scale"]
-    routed = delivered * values[f"routing.{fabric.routing or HABIT[protocol]}.share"]
-    outer = []
-    if fabric.topology == "multi-pod" and fabric.pods:
-        pod = fabric.pod_accelerators or math.ceil(fleet.count / fabric.pods)
-        outer.append(("pod", pod, card, delivered))
-        card = card / fabric.oversubscription.get("pod-uplink", 1.0)
-    outer.append(("core", math.inf, card, routed))
-    start = values.get(f"transports.{protocol}.start", 0.0)
-    return tiered_network(generation, domain, scale_up, outer, latency, fleet.count, start)
+    routing = values[f"routing.{fabric.routing or HABIT[protocol]}.share"]
+    outer = outer_levels(
+        fleet_topology(fleet, fabric), fabric, fleet.count, domain, delivered, routing, values
+    )
+    latency, start = (
+        values[f"transports.{protocol}.latency_scale"],
+        values.get(f"transports.{protocol}.start", 0.0),
+    )
+    return tiered_network(
+        generation, domain, scale_up, outer, latency, fleet.count, start, measured is not None
+    )
+
+
+def outer_levels(
+    topology: Topology,
+    fabric: Any,
+    count: int,
+    scale_up_domain: int,
+    delivered: Array,
+    routing: Array,
+    values: Any,
+) -> list[Outer]:
+    """The levels outside the scale-up domain: at each, the wires that join what lies inside it.
+
+    The first level's wires are the hosts' cards; each further one's are the uplinks of the domains inside,
+    per accelerator: the cards' rate over the oversubscription that the cables show. Routing shares the
+    uplinks.
+    """
+    per_host = topology.design.accelerators_per_host or topology.design.nics_per_host
+    rate = topology.design.nics_per_host * topology.design.rate / 8 / per_host
+    shares = list(oversubscription(topology.cables).values())
+    levels: list[Outer] = []
+    switches = 1
+    for index, inside in enumerate(topology.domains):
+        size = inside.hosts * per_host
+        if inside.name == "pod" and fabric.placement == "balanced" and fabric.pods:
+            size = count / fabric.pods
+        if size > scale_up_domain:
+            levels.append(
+                Outer(inside.name, size, rate, delivered, hop_s=hop_seconds(topology, switches, values))
+            )
+        rate = rate / max(shares[index], 1.0)
+        switches += 2
+        delivered = delivered * (routing if index == 0 else 1.0)
+    levels.append(Outer("all", math.inf, rate, delivered, hop_s=hop_seconds(topology, switches, values)))
+    return levels
+
+
+def hop_seconds(topology: Topology, switches: int, values: Any) -> Array:
+    """What the switches of a path add to a hop beyond the first one (s): NCCL's constants hold for a small
+    network.
+    """
+    design = topology.design
+    leaf = values.get(f"switches.{design.switch}.latency", 0.0)
+    above = values.get(f"switches.{design.upper_switch or design.switch}.latency", 0.0)
+    return 0.0 if switches == 1 else leaf + (switches - 2) * above
 
 
 def tiered_network(
     generation: str,
     domain: int,
     scale_up: Array,
-    outer: list[tuple[str, float, Array, Array]],
+    outer: Sequence[Outer],
     latency_scale: Array,
     accelerators: int,
     leave_s: Array = 0.0,
+    reduces: bool = True,
 ) -> TieredNetwork:
     """A network from its numbers: scale-up `generation`, `domain` size and rate (byte/s), then the outer
     levels.
 
-    `outer`: per level (name, accelerators in one domain, byte/s one way per accelerator, delivered share);
-    `latency_scale`: times NCCL's network latencies; `leave_s`: seconds that the transport takes to start.
+    `latency_scale`: times NCCL's network latencies; `leave_s`: seconds that the transport takes to start;
+    `reduces`: whether the scale-up switches can add (NVLS).
     """
     inner = pairs.scale_up_pairs(generation)
     levels = [Level("scale-up", domain, scale_up, inner.ring, inner.exchange)]
-    for name, size, bandwidth, delivered in outer:
-        ring = pairs.network_ring_pairs(delivered, latency_scale)
-        exchange = pairs.network_exchange_pairs(delivered, latency_scale)
-        levels.append(Level(name, size, bandwidth, ring, exchange))
+    for one in outer:
+        ring = pairs.network_ring_pairs(one.delivered, latency_scale, one.hop_s)
+        exchange = pairs.network_exchange_pairs(one.delivered, latency_scale, one.hop_s)
+        levels.append(Level(one.name, one.size, one.bandwidth, ring, exchange))
     return TieredNetwork(
         tuple(levels),
         accelerators,
@@ -75,14 +148,7 @@ def tiered_network(
         tuple(
             replace(reduction, hop_s=reduction.hop_s * latency_scale)
             for reduction in inner.in_network
-            if domain >= reduction.members
+            if reduces and domain >= reduction.members
         ),
         leave_s,
     )
-
-
-def accelerator_name(fleet: Any) -> str:
-    """The catalog's own name of the fleet's accelerator, whatever alias the scenario wrote."""
-    from argosy.facts import load_catalog
-
-    return load_catalog().entry("accelerators", fleet.accelerator.name).name

@@ -33,7 +33,7 @@ class NodeGroup:
 
 @dataclass(frozen=True)
 class Boundary:
-    """Cables of one kind: between which groups, and how long one is (m): that decides copper or which optics."""
+    """Cables of one kind: between which groups, and how long one is (m), which decides its modules."""
 
     name: str
     length_m: float
@@ -91,7 +91,7 @@ class CableList:
         return np.bincount(np.concatenate([self.a, self.b]), minlength=self.nodes)
 
     def capacity(self, upwards: bool) -> np.ndarray:
-        """Bit/s one way of every node's cables to higher (or, not upwards, to lower) tiers, shape (nodes,)."""
+        """Bit/s one way of every node's cables to higher (else to lower) tiers, shape (nodes,)."""
         tier = self.tier_of_nodes()
         a_below = tier[self.a] < tier[self.b]
         low = np.where(a_below, self.a, self.b)

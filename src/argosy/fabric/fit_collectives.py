@@ -138,11 +138,11 @@ def predict(parameters: np.ndarray, data: Curves, link: float, nvls: bool) -> np
         for base, share in np.exp(parameters[-4:]).reshape(-1, 2):
             in_switch = base + (1 + 1 / data.ranks) * data.message / (share * link)
             times.append(np.where(data.reduces, in_switch, np.inf))
-    return np.min(times, axis=0)
+    return np.asarray(np.min(times, axis=0))
 
 
 def fit(data: Curves, link: float, protocols: int, nvls: bool) -> np.ndarray:
-    """The parameters (logs) with the least robust squared log error over the points that are not kept aside."""
+    """Logs of the parameters with the least robust squared log error over the points not kept aside."""
     used = ~data.aside
 
     def errors(parameters: np.ndarray) -> np.ndarray:
@@ -159,7 +159,7 @@ def fit(data: Curves, link: float, protocols: int, nvls: bool) -> np.ndarray:
 
 
 def errors_by_size(predicted: np.ndarray, data: Curves) -> dict[str, dict[str, Any]]:
-    """Mean absolute and mean signed relative error by size range, for fitted points and for those kept aside."""
+    """Mean absolute and signed relative error by size range, of fitted points and of those kept aside."""
     report = {}
     for name, kept_aside in (("fitted", False), ("aside", True)):
         for low, high in SIZES:
@@ -216,13 +216,13 @@ def scale_out_start(folder: Path) -> dict[str, Any]:
 
     The two smallest sizes are left out: they fall as the size grows, so they are the benchmark's own warm-up.
     """
-    from argosy.fabric.build import tiered_network
+    from argosy.fabric.build import Outer, tiered_network
 
     with open(folder / "nccl_multi_node.csv", encoding="utf-8") as file:
         rows = [row for row in csv.DictReader(file) if row["gpus"] == "32" and row["time_us"]]
     size = np.array([float(row["size_bytes"]) for row in rows[2:]])
     seconds = np.array([float(row["time_us"]) for row in rows[2:]]) * 1e-6
-    network = tiered_network("nvlink5", 8, 900e9, [("core", np.inf, 50e9, 0.933)], 1.0, 32)
+    network = tiered_network("nvlink5", 8, 900e9, [Outer("all", np.inf, 50e9, 0.933)], 1.0, 32)
     lacking = (seconds - network.collective("all_reduce", size, 32, 1))[size < 2**27]
     start = float(np.median(lacking))
     error = (start + network.collective("all_reduce", size, 32, 1)) / seconds - 1

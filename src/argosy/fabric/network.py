@@ -28,7 +28,7 @@ class Network(Protocol):
     """The cost protocol. A group is `size` ranks spaced by `stride` in the rank order tp, cp, dp, pp."""
 
     def collective(self, kind: str, bytes: Array, size: Array, stride: Array) -> Array:
-        """Seconds of one collective of `kind` (KINDS) over `bytes` (the full tensor, as nccl-tests counts)."""
+        """Seconds of one collective of `kind` (KINDS) over `bytes` (the full tensor, as in nccl-tests)."""
 
     def point_to_point(self, bytes: Array, stride: Array, size: Array = None) -> Array:
         """Seconds for every rank to send `bytes` to the rank `stride` further on, at once: of the slowest
@@ -215,7 +215,7 @@ class TieredNetwork:
         return bound[()]
 
     def _ring(self, bytes: Array, group: _Group, passes: int, share: Array = None) -> Array:
-        """Multi-rail ring (s): as many rings as a domain has members, each leaving it over a card of its own."""
+        """Multi-rail ring (s): as many rings as a domain has members, each leaving over a card of its own."""
         wire = passes * (collectives.ring_pass_share(group.size) if share is None else share) * bytes
         times = []
         for index, base in enumerate(self.ring_base_s):
@@ -246,7 +246,7 @@ class TieredNetwork:
                 ):  # a rank in the middle of a chain passes the message up and down, one at its end once
                     moves = np.where(group.size / group.outer[1] > 2, 2.0, 1.0)
                     rounds = group.steps[0] / group.outer[1]
-                else:  # an inner node of a tree sends its half up once and down twice, and one half up the other tree
+                else:  # an inner node sends half up and twice down one tree, and half up the other
                     moves = np.where(group.outer[depth] > 2, 2.0, 1.0)
                     rounds = np.log2(group.outer[depth] / group.outer[depth + 1])
                 latency = latency + 2 * rounds * pair.tree_s
@@ -290,7 +290,9 @@ class TieredNetwork:
                 if depth == 0:
                     rate = rate * (1 - self.exchange_few_ranks * group.outer[1] / group.size)
                 crosses = group.crosses[depth]
-                wire = np.maximum(wire, np.where(crosses, leaving * bytes / np.where(crosses, rate, 1.0), 0.0))
+                wire = np.maximum(
+                    wire, np.where(crosses, leaving * bytes / np.where(crosses, rate, 1.0), 0.0)
+                )
                 latency = np.where(
                     group.crosses[depth], latency + (peers - 1) * pair.ring_s + pair.tree_s, latency
                 )
@@ -323,7 +325,7 @@ class _Group:
         self._inside_share = 1 - network.ring_few_ranks * self.outer[1] / self.size
 
     def ring_share(self, depth: int) -> Array:
-        """What few members of a scale-up domain leave of its delivered share in a ring; 1 over other wires."""
+        """What few members of a scale-up domain get of its delivered share in a ring; else 1."""
         return self._inside_share if depth == 0 else 1.0
 
 

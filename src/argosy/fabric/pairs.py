@@ -81,6 +81,15 @@ def scale_up_pairs(generation: str) -> ScaleUpPairs:
     )
 
 
+# Chips of a generation share its switches and protocols, also where an export version has fewer links.
+_CHIP_LINKS = {"ampere": "nvlink3", "hopper": "nvlink4", "blackwell": "nvlink5", "blackwell-ultra": "nvlink5"}
+
+
+def links_of_chip(generation: str) -> str | None:
+    """The measured link generation of an accelerator generation of the catalog, or None: not measured."""
+    return _CHIP_LINKS.get(generation)
+
+
 def nearest_generation(link_bytes_per_s: float) -> str:
     """The measured generation whose link rate is nearest in ratio to this one (byte/s one way per
     accelerator).
@@ -89,20 +98,20 @@ def nearest_generation(link_bytes_per_s: float) -> str:
     return min(rates, key=lambda name: abs(math.log(rates[name] / link_bytes_per_s)))
 
 
-def network_ring_pairs(delivered: Array, latency_scale: Array) -> tuple[Pair, ...]:
+def network_ring_pairs(delivered: Array, latency_scale: Array, hop_s: Array = 0.0) -> tuple[Pair, ...]:
     """Pairs over network cards: NCCL's hop latencies times `latency_scale`, its protocol shares times
     `delivered`.
     """
     return tuple(
-        Pair(share * delivered, ring * latency_scale, tree * latency_scale)
+        Pair(share * delivered, ring * latency_scale + hop_s, tree * latency_scale + hop_s)
         for share, ring, tree in zip(NET_SHARE, NET_RING_S, NET_TREE_S, strict=True)
     )
 
 
-def network_exchange_pairs(delivered: Array, latency_scale: Array) -> tuple[Pair, ...]:
+def network_exchange_pairs(delivered: Array, latency_scale: Array, hop_s: Array = 0.0) -> tuple[Pair, ...]:
     """Pairs of all-to-all and point-to-point over network cards."""
     return tuple(
-        Pair(share * delivered, PEER_S, hop * latency_scale)
+        Pair(share * delivered, PEER_S, hop * latency_scale + hop_s)
         for share, hop in zip(EXCHANGE_NET_SHARE, EXCHANGE_NET_S, strict=True)
     )
 

@@ -1,5 +1,7 @@
 """Topologies as port-level cable lists: `build(design)` draws any that is known here."""
 
+from functools import lru_cache
+
 from argosy.fabric.topologies import clos, direct
 from argosy.fabric.topologies.design import Design, DesignError, Domain, Topology
 
@@ -15,8 +17,11 @@ BUILDERS = {
 }
 
 
+@lru_cache(maxsize=16)
 def build(design: Design) -> Topology:
-    """The cable list of a design. DesignError for what cannot be drawn; what does not close is in `problems`."""
+    """The cable list of a design, drawn once. DesignError for what cannot be drawn at all; what does not
+    close is in its `problems`.
+    """
     if design.topology not in BUILDERS:
         raise DesignError(
             f"topology {design.topology!r} is not built yet; there are {', '.join(sorted(BUILDERS))}"

@@ -4,10 +4,10 @@ not close.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from argosy.fabric.cables import CableList
+from argosy.facts import FactError
 
 # Assumed lengths (m) of cables, in which their optics are chosen: the halls are not drawn.
 LENGTH_M = {"rack": 2.0, "row": 30.0, "hall": 100.0}
@@ -19,8 +19,8 @@ class Design:
 
     `hosts` × `nics_per_host` cards of `rate` each; switches of `radix` ports at `rate`; `upper_radix` for the
     tiers above the leaf, where they are other switches. `tiers` None: the fewest that reach every host.
-    `oversubscription`: capacity below ÷ capacity above by tier (`leaf-uplink`, `spine-uplink`, `pod-uplink`).
-    `accelerators_per_host` relates cards to accelerators.
+    `oversubscription`: pairs of a tier (`leaf-uplink`, `spine-uplink`, `pod-uplink`) and its capacity below ÷
+    capacity above. `accelerators_per_host` relates cards to accelerators.
     """
 
     topology: str
@@ -29,7 +29,7 @@ class Design:
     radix: int
     rate: float
     tiers: int | None = None
-    oversubscription: Mapping[str, float] = field(default_factory=dict)
+    oversubscription: tuple[tuple[str, float], ...] = ()
     pods: int | None = None
     planes: int | None = None
     shape: tuple[int, ...] | None = None
@@ -58,7 +58,8 @@ class Topology:
     cables: CableList
     domains: tuple[Domain, ...]
     problems: tuple[str, ...]
+    notes: tuple[str, ...] = ()
 
 
-class DesignError(ValueError):
+class DesignError(FactError):
     """A request that cannot be drawn at all: no hosts, a switch without ports, an unknown topology."""

@@ -86,8 +86,14 @@ def supernode(design: Design) -> Topology:
     if design.hosts == CLOUDMATRIX_NODES * CLOUDMATRIX_NPUS:
         return _cloudmatrix(design)
     raise DesignError(
-        f"a supernode of {design.hosts} accelerators is not built yet; there are 72 (NVL72) and 384 (CloudMatrix384)"
+        f"a supernode of {design.hosts} accelerators is not built yet; there are 72 (NVL72) "
+        "and 384 (CloudMatrix384)"
     )
+
+
+def supernode_links(accelerators: int) -> int:
+    """Links of one accelerator of a supernode to its switch chips."""
+    return CLOUDMATRIX_PLANES if accelerators == CLOUDMATRIX_NODES * CLOUDMATRIX_NPUS else NVL72_CHIPS
 
 
 def _nvl72(design: Design) -> Topology:

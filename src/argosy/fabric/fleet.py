@@ -1,0 +1,192 @@
+"""A scenario's fleet as fabrics: the design of each, its cable list, and its rows in the plan."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from argosy.fabric import analysis
+from argosy.fabric.bill import bill
+from argosy.fabric.topologies import Design, DesignError, Topology, build
+from argosy.fabric.topologies.direct import most_cubic, supernode_links
+from argosy.facts import load_catalog
+
+Array = Any
+
+CARDS_ELSEWHERE = 1  # cards per node on a storage or management fabric that names none: an assumption
+USUAL_PROTOCOL = "infiniband"  # where neither the scenario nor the node names one: an assumption
+NOT_TREES = ("torus", "supernode")
+
+
+def plan_fabric(fleet: Any, values: Any) -> list[dict[str, Any]]:
+    """The rows of the plan's `fabrics`, one per fabric of the fleet.
+
+    `fleet`: spec.Fleet; `values`: facts.Values. Rates are bit/s one way; `endpoints` are the ports built,
+    whether or not the job uses them. `usd` and `w` are None where the catalog lacks a number, and `notes` say
+    which. FactError (DesignError) for a name or a topology that is not known here.
+    """
+    return [fabric_row(fabric.role, fleet_topology(fleet, fabric), values) for fabric in fleet.fabrics]
+
+
+def fabric_row(role: str, topology: Topology, values: Any) -> dict[str, Any]:
+    """One fabric as the plan tells it."""
+    cables = topology.cables
+    costs = bill(cables, values)
+    design = topology.design
+    return {
+        "role": role,
+        "topology": design.topology,
+        "tiers": [
+            {"name": tier.name, "switches": tier.switches, "links": tier.links, "switch": tier.switch}
+            for tier in analysis.tiers(cables)
+        ],
+        "hosts": cables.hosts,
+        "endpoints": design.hosts * design.nics_per_host,
+        "link_bps": design.rate,
+        "injection_bps_per_direction": analysis.injection_bps(cables),
+        "bisection_bps_per_direction": analysis.bisection_bps(cables),
+        "oversubscription": analysis.oversubscription(cables),
+        "usd": costs.usd,
+        "w": costs.w,
+        "bill": [
+            {"item": line.item, "count": line.count, "usd": line.usd, "w": line.w} for line in costs.lines
+        ],
+        "problems": list(topology.problems),
+        "notes": [*topology.notes, *costs.unknown],
+    }
+
+
+def fleet_topology(fleet: Any, fabric: Any) -> Topology:
+    """The cable list of one fabric of a fleet."""
+    design = fleet_design(fleet, fabric)
+    topology = build(design)
+    if topology.problems and design.topology == "multi-pod":
+        for larger in _larger_switches(design):
+            above = build(larger)
+            if not above.problems:
+                return above
+    return topology
+
+
+def fleet_design(fleet: Any, fabric: Any) -> Design:
+    """What the scenario asks of a fabric, with what it leaves open filled from the catalog.
+
+    Spare nodes need ports too; a multi-pod fabric has the ports of all its pods.
+    """
+    catalog = load_catalog()
+    node = fleet_node(fleet)
+    facts = catalog.entry("nodes", node).facts
+    per_node = int(facts["accelerators"].value)
+    link = fabric.link or facts["nic_rate"].value
+    cards = fabric.nics_per_node or (
+        int(facts["nics"].value) if fabric.role == "compute" else CARDS_ELSEWHERE
+    )
+    hosts = -(-fleet.count // per_node) + fleet.spares.nodes
+    if fabric.topology == "multi-pod":
+        hosts = _pod_hosts(fabric, fleet.count, per_node, hosts)
+    design = Design(
+        fabric.topology,
+        hosts,
+        cards,
+        0,
+        link,
+        fabric.tiers,
+        tuple(sorted(fabric.oversubscription.items())),
+        fabric.pods,
+        fabric.planes,
+        fabric.shape,
+        accelerators_per_host=per_node,
+    )
+    if fabric.topology in NOT_TREES:
+        return _direct_design(fleet, design)
+    protocol = fleet_protocol(fleet, fabric)
+    switch = catalog.entry("switches", fabric.switch).name if fabric.switch else _usual_switch(link, protocol)
+    return replace(design, radix=_radix(switch, link), switch=switch)
+
+
+def fleet_node(fleet: Any) -> str:
+    """The catalog's name of the fleet's node: the one named, or the first that carries the accelerator."""
+    catalog = load_catalog()
+    if fleet.node is not None:
+        return catalog.entry("nodes", fleet.node.name).name
+    accelerator = catalog.entry("accelerators", fleet.accelerator.name).name
+    for entry in catalog.section("nodes"):
+        if entry.text.get("accelerator") == accelerator:
+            return entry.name
+    raise DesignError(f"no node of the catalog carries {accelerator}; write fleet.node: with a catalog name")
+
+
+def fleet_protocol(fleet: Any, fabric: Any) -> str:
+    """The fabric's transport: as asked, else the node's own, else InfiniBand."""
+    node = load_catalog().entry("nodes", fleet_node(fleet))
+    return str(fabric.protocol or node.text.get("protocol", USUAL_PROTOCOL))
+
+
+def _pod_hosts(fabric: Any, count: int, per_node: int, needed: int) -> int:
+    """Hosts that all pods of a multi-pod fabric hold; each pod is whole nodes."""
+    if not fabric.pods:
+        raise DesignError("a multi-pod fabric needs the number of pods; write pods: 8")
+    in_pod = fabric.pod_accelerators or -(-count // fabric.pods)
+    hosts = fabric.pods * -(-in_pod // per_node)
+    if hosts < needed:
+        raise DesignError(
+            f"{fabric.pods} pods of {in_pod} accelerators hold {hosts} nodes, fewer than the {needed} "
+            "of the fleet with its spares"
+        )
+    return int(hosts)
+
+
+def _direct_design(fleet: Any, design: Design) -> Design:
+    """A torus or supernode joins accelerators by their scale-up links: no cards, no separate switches."""
+    accelerator = load_catalog().entry("accelerators", fleet.accelerator.name)
+    one_way = accelerator.facts["scale_up_bandwidth"].value * 8
+    if design.topology == "torus":
+        sides = design.shape or most_cubic(fleet.count)
+        links = sum(2 if side > 2 else 1 for side in sides if side > 1)
+        return replace(design, hosts=fleet.count, nics_per_host=1, rate=one_way / max(links, 1), shape=sides)
+    links = supernode_links(fleet.count)
+    return replace(design, hosts=fleet.count, nics_per_host=1, rate=one_way / links)
+
+
+def _usual_switch(link: float, protocol: str) -> str:
+    """The catalog's first switch of this protocol whose ports run at, or divide into, `link` bit/s."""
+    entries = load_catalog().section("switches")
+    family = "infiniband" if protocol == "infiniband" else "roce"
+    for exact in (True, False):
+        for entry in entries:
+            rate = entry.facts["port_rate"].value
+            if entry.text.get("protocol") == family and (
+                rate == link if exact else rate > link and rate % link == 0
+            ):
+                return entry.name
+    raise DesignError(
+        f"no {family} switch of the catalog has ports of {link / 1e9:g} Gb/s; name one: switch: ..."
+    )
+
+
+def _radix(switch: str, link: float) -> int:
+    """Ports of a switch at `link` bit/s: faster ports are broken out into as many as they hold."""
+    facts = load_catalog().entry("switches", switch).facts
+    ports, rate = int(facts["ports"].value), facts["port_rate"].value
+    if rate < link:
+        raise DesignError(
+            f"{switch} has ports of {rate / 1e9:g} Gb/s, too slow for links of {link / 1e9:g} Gb/s"
+        )
+    return ports * int(rate // link)
+
+
+def _larger_switches(design: Design) -> list[Design]:
+    """The design with each larger switch of the same family above its leaves, the smallest first."""
+    catalog = load_catalog()
+    family = catalog.entry("switches", design.switch).text.get("protocol")
+    larger = []
+    for entry in catalog.section("switches"):
+        if (
+            entry.text.get("protocol") == family
+            and entry.facts["port_rate"].value >= design.rate
+            and "price" in entry.facts
+        ):
+            radix = _radix(entry.name, design.rate)
+            if radix > design.radix:
+                larger.append(replace(design, upper_radix=radix, upper_switch=entry.name))
+    return sorted(larger, key=lambda one: one.upper_radix or 0)
