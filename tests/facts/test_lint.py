@@ -1,4 +1,4 @@
-"""Every mistake that the lint knows is planted in a copy of the catalog, and found; the shipped one has none."""
+"""Every mistake the lint knows is planted in a copy of the catalog, and found; the shipped one has none."""
 
 from __future__ import annotations
 
