@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy import optimize
+from scipy import optimize, special
 
 from argosy.laws import checkpoint as law
 
@@ -117,6 +117,12 @@ def test_optimum_against_numerical_optimisation(write: float) -> None:
         options={"xatol": 1e-7},
     )
     assert law.optimal_interval(write, mtbf) == pytest.approx(best.x, rel=1e-4)
+
+
+def test_optimum_against_lambert() -> None:
+    ratio = np.geomspace(1e-7, 30.0, 60)
+    by_lambert = 1.0 + np.real(special.lambertw(-np.exp(-1.0 - ratio)))
+    assert law.optimal_interval(ratio, 1.0) == pytest.approx(by_lambert, rel=1e-7)
 
 
 def test_interval_limits() -> None:

@@ -55,8 +55,12 @@ def test_spares_at_the_scale_of_llama3(repair_days: int, spares: int) -> None:
     assert cumulative[0] < 0.999 <= cumulative[1]
 
 
-def test_poisson_quantile_of_nothing() -> None:
-    assert law.poisson_quantile(0.0, 0.999) == 0.0
+def test_poisson_quantile_against_another_inverse() -> None:
+    means = np.array([0.0, 1e-9, 0.001, 0.5, 1.0, 3.3, 55.3, 4000.0])
+    for probability in (0.01, 0.5, 0.9, 0.999):
+        assert law.poisson_quantile(means, probability) == pytest.approx(
+            np.maximum(stats.poisson.ppf(probability, means), 0.0)
+        )
 
 
 @pytest.mark.parametrize(("servers", "load"), [(1, 0.5), (9, 55.3), (65, 55.3), (20, 3.0)])

@@ -60,11 +60,17 @@ def poisson_quantile(mean: Array, probability: Array) -> Array:
     """Smallest k with P(N ≤ k) ≥ `probability` for N ~ Poisson(`mean`): the spares that suffice with that
     probability.
 
-    `mean` ≥ 0, dimensionless; `probability` in [0, 1). Returns floats that are whole numbers.
+    `mean` ≥ 0, dimensionless; `probability` in [0, 1 − 1e-12]. Returns floats that are whole numbers. By
+    summing the distribution, e^−m·mᵏ/k!.
     """
-    from scipy.stats import poisson
-
-    return _plain(np.maximum(poisson.ppf(probability, mean), 0.0))
+    mean = np.asarray(mean, dtype=float)
+    most = int(np.max(mean + 12.0 * np.sqrt(mean), initial=0.0)) + 50  # beyond it lies less than 1e-14
+    logarithms = np.log(np.arange(1.0, most + 1.0))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        terms = np.log(mean)[..., None] - logarithms
+    terms = np.concatenate([-mean[..., None], terms], axis=-1)
+    cumulative = np.cumsum(np.exp(np.cumsum(terms, axis=-1)), axis=-1)
+    return _plain(np.sum(cumulative < np.asarray(probability)[..., None], axis=-1).astype(float))
 
 
 def erlang_b(servers: int, load: Array) -> Array:
