@@ -1,14 +1,17 @@
 """The memory model: state by hand, in-flight micro-batches by walking the schedules, monotony, shapes."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
+from argosy.facts.values import Values
 from argosy.spec.model import MixtureOfExperts, ModelArchitecture
 from argosy.training.job import Job
 from argosy.training.layout import Layouts
 from argosy.training.memory import memory
 from argosy.training.memory_stages import in_flight
-from argosy.training.memory_traits import MemoryTraits, StateBytes, memory_traits
+from argosy.training.memory_traits import MemoryTraits, StateBytes, memory_facts, memory_traits
 from argosy.workload import count
 
 MODEL = ModelArchitecture(
@@ -154,3 +157,19 @@ def test_fp8_keeps_narrow_inputs_only_where_the_framework_does():
 
 def test_unknown_stack_is_megatron_core():
     assert memory_traits("generic") == memory_traits("megatron-core")
+
+
+def test_overheads_are_facts_that_are_drawn_and_overridden():
+    facts = memory_facts()
+    draws = Values(facts).sample(500, seed=1)
+    spread = memory(JOB, Layouts.one(dp=8), memory_traits("fsdp2", draws))
+    nominal = memory(JOB, Layouts.one(dp=8), memory_traits("fsdp2", Values(facts)))
+    assert spread.peak_reserved.shape == (500,)
+    low, high = np.quantile(spread.peak_reserved, [0.05, 0.95])
+    assert low < nominal.peak_reserved[0] < high
+    none = replace(facts["memory.fsdp2.fragmentation"], value=0.0)
+    packed = memory(
+        JOB, Layouts.one(dp=8), memory_traits("fsdp2", Values({**facts, "memory.fsdp2.fragmentation": none}))
+    )
+    assert packed.allocator_reserved[0] == packed.peak_allocated[0]
+    assert all(fact.is_assumption or "BLOOM" in fact.source for fact in facts.values())

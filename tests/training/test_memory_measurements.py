@@ -93,12 +93,12 @@ OWN = {
         0.02,
     ),
     "BLOOM-like 181B, tp8 pp6": (
-        lambda: deepspeed(bloom(72, 14336, 64), "fp16", tp=8, pp=6, dp=8, micro_batch=4).peak_reserved, 55 * GIB,
-        0.05,
+        lambda: deepspeed(bloom(72, 14336, 64), "fp16", tp=8, pp=6, dp=8, micro_batch=4).peak_reserved, 55 *
+        GIB, 0.05,
     ),
     "BLOOM-like 176B, tp4 pp12": (
-        lambda: deepspeed(bloom(70, 14336, 64), "bf16", tp=4, pp=12, dp=8, micro_batch=2).peak_reserved, 59 * GIB,
-        0.05,
+        lambda: deepspeed(bloom(70, 14336, 64), "bf16", tp=4, pp=12, dp=8, micro_batch=2).peak_reserved, 59 *
+        GIB, 0.05,
     ),
     "8B on 8, FSDP2": (
         lambda: fsdp2(LLAMA_8B, 8192, "selective", dp=8, micro_batch=2).allocator_reserved, 77 * GIB, 0.05,

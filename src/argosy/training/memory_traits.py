@@ -7,11 +7,15 @@ sizes that cannot be read anywhere are assumptions, marked as such.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from typing import Any
 
+from argosy.facts.fact import Fact
+from argosy.facts.values import Values
 from argosy.spec.training import Precision
 from argosy.workload import Storage
 
+Array = Any  # float or numpy array
 FORMAT_BYTES = {"fp32": 4.0, "bf16": 2.0, "fp16": 2.0, "fp8": 1.0, "int8": 1.0, "none": 0.0}
 
 
@@ -76,9 +80,9 @@ class MemoryTraits:
     projection_bytes: float = 4.0  # logits and their gradient in half precision
     bucket_bytes: float = 0.0
     gathered_units: float = 2.0
-    fragmentation: float = 0.04  # assumption; torchtitan's 8B runs agree
-    context_bytes: float = 0.6e9  # assumption: 0.4-0.7 GB is what nvidia-smi shows for an idle process
-    communicator_bytes: float = 0.25e9  # assumption: NCCL's 4 MiB buffers x channels x peers
+    fragmentation: Array = 0.04  # assumption; torchtitan's 8B runs agree
+    context_bytes: Array = 0.6e9  # assumption: 0.4-0.7 GB is what nvidia-smi shows for an idle process
+    communicator_bytes: Array = 0.25e9  # assumption: NCCL's 4 MiB buffers x channels x peers
     communicators: float = 0.0
     keeps_outputs: bool = False
 
@@ -147,6 +151,37 @@ _TRAITS: dict[str, MemoryTraits] = {
 }
 
 
-def memory_traits(stack: str = "generic") -> MemoryTraits:
-    """The traits of a software stack by its name; a name without traits of its own gets Megatron-Core's."""
-    return _TRAITS.get(stack, _MEGATRON_CORE)
+# What no source says for a framework at large: name → the band as factors of the value, and its source.
+_OVERHEADS: dict[str, tuple[float, float, str]] = {
+    "fragmentation": (0.5, 2.0, "assumption: share that the allocator reserves beyond the peak in use"),
+    "context_bytes": (0.7, 1.5, "assumption: what nvidia-smi shows for a process before it allocates"),
+    "communicator_bytes": (0.4, 2.5, "assumption: NCCL's 4 MiB buffers times channels and peers"),
+}
+_CALIBRATED = "calibrated on 24 BLOOM runs (bigscience-workshop/bigscience, chronicles of 2021-22)"
+
+
+def memory_facts() -> dict[str, Fact]:
+    """The overheads of every stack as facts under `memory.<stack>.<name>`, to be joined with the catalog's."""
+    facts = {}
+    for stack, traits in {**_TRAITS, "generic": _MEGATRON_CORE}.items():
+        for name, (low, high, source) in _OVERHEADS.items():
+            value = getattr(traits, name)
+            calibrated = stack == "megatron-deepspeed" and name == "fragmentation"
+            unit = "byte" if name.endswith("bytes") else ""
+            source = _CALIBRATED if calibrated else source
+            facts[f"memory.{stack}.{name}"] = Fact(
+                value, unit, value * low, value * high, "framework", source
+            )
+    return facts
+
+
+def memory_traits(stack: str = "generic", values: Values | None = None) -> MemoryTraits:
+    """The traits of a software stack by its name; a name without traits of its own gets Megatron-Core's.
+
+    `values`, where given, supplies the overheads (scalars, or draws (n,)) by the paths of `memory_facts`.
+    """
+    traits = _TRAITS.get(stack, _MEGATRON_CORE)
+    if values is None:
+        return traits
+    paths = {name: f"memory.{stack}.{name}" for name in _OVERHEADS}
+    return replace(traits, **{name: values[path] for name, path in paths.items() if path in values})
