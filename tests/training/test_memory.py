@@ -167,9 +167,8 @@ def test_overheads_are_facts_that_are_drawn_and_overridden():
     assert spread.peak_reserved.shape == (500,)
     low, high = np.quantile(spread.peak_reserved, [0.05, 0.95])
     assert low < nominal.peak_reserved[0] < high
-    none = replace(facts["memory.fsdp2.fragmentation"], value=0.0)
-    packed = memory(
-        JOB, Layouts.one(dp=8), memory_traits("fsdp2", Values({**facts, "memory.fsdp2.fragmentation": none}))
-    )
+    path = "memory.fsdp2.fragmentation"
+    changed = Values({**facts, path: replace(facts[path], value=0.0)})
+    packed = memory(JOB, Layouts.one(dp=8), memory_traits("fsdp2", changed))
     assert packed.allocator_reserved[0] == packed.peak_allocated[0]
     assert all(fact.is_assumption or "BLOOM" in fact.source for fact in facts.values())

@@ -13,6 +13,7 @@ from typing import Any
 from argosy.facts.fact import Fact
 from argosy.facts.values import Values
 from argosy.spec.training import Precision
+from argosy.training.stack import PRESETS
 from argosy.workload import Storage
 
 Array = Any  # float or numpy array
@@ -161,17 +162,15 @@ _CALIBRATED = "calibrated on 24 BLOOM runs (bigscience-workshop/bigscience, chro
 
 
 def memory_facts() -> dict[str, Fact]:
-    """The overheads of every stack as facts under `memory.<stack>.<name>`, to be joined with the catalog's."""
+    """The overheads of every stack as facts `memory.<stack>.<name>`, to be joined with the catalog's."""
     facts = {}
-    for stack, traits in {**_TRAITS, "generic": _MEGATRON_CORE}.items():
+    for stack in PRESETS:
         for name, (low, high, source) in _OVERHEADS.items():
-            value = getattr(traits, name)
+            value = getattr(memory_traits(stack), name)
             calibrated = stack == "megatron-deepspeed" and name == "fragmentation"
-            unit = "byte" if name.endswith("bytes") else ""
-            source = _CALIBRATED if calibrated else source
-            facts[f"memory.{stack}.{name}"] = Fact(
-                value, unit, value * low, value * high, "framework", source
-            )
+            unit, source = "byte" if name.endswith("bytes") else "", _CALIBRATED if calibrated else source
+            band = (value * low, value * high)
+            facts[f"memory.{stack}.{name}"] = Fact(value, unit, *band, "framework", source)
     return facts
 
 
