@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from argosy.facts import Catalog, Entry, Fact, FactError, Values, load_catalog
-from argosy.facts.catalog import COMPILED
+from argosy.facts.catalog import COMPILED, from_compiled
 from argosy.facts.compile import compile_text, kept_unit, read_fact
 from argosy.facts.values import two_piece_normal
 
@@ -189,3 +191,27 @@ def test_a_missing_number_is_named() -> None:
         values["accelerators.Vera-Rubin.power_idle"]
     with pytest.raises(FactError, match=r"did you mean accelerators\.H100-SXM"):
         values["accelerators.H100-SXN.peak_bf16"]
+
+
+# --- Data files
+
+
+def test_every_yaml_of_the_folder_is_read(tmp_path: Path) -> None:
+    (tmp_path / "b.yaml").write_text("fans:\n  F1: {airflow: {value: 3 m3/s, source: x}}\n", encoding="utf-8")
+    (tmp_path / "a.yaml").write_text(
+        "sources: {s: A sheet}\ndefaults: {verified: 2026-10, source: s}\n"
+        "pumps:\n  P1: {aliases: [pump], text: {vendor: V, year: 2025}, power: {value: 1.5 kW, low: 1 kW}}\n",
+        encoding="utf-8",
+    )
+    catalog = from_compiled(json.loads(compile_text(tmp_path)))
+    assert catalog.sections == ("pumps", "fans")
+    pump = catalog.entry("pumps", "PUMP")
+    assert pump.text == {"vendor": "V", "year": "2025"}
+    assert pump.facts["power"] == Fact(1500, "W", low=1000, source="A sheet", verified="2026-10")
+
+
+def test_one_entry_in_two_files_is_a_mistake(tmp_path: Path) -> None:
+    for name in ("a.yaml", "b.yaml"):
+        (tmp_path / name).write_text("fans:\n  F1: {power: {value: 3 W, source: x}}\n", encoding="utf-8")
+    with pytest.raises(FactError, match=r"b\.yaml: fans\.F1 is already in another file"):
+        compile_text(tmp_path)

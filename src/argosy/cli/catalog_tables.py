@@ -109,6 +109,11 @@ def _remarks(entry: Entry) -> list[RenderableType]:
         if group:
             parts.append(Padding(Text(title, "bold"), (1, 0, 0, 1)))
             parts += [_numbered(name, fact.note, width=26) for name, fact in group]
+    if "lint_allow" in entry.text:
+        parts.append(Padding(Text("Exceptions to the usual", "bold"), (1, 0, 0, 1)))
+        rows = (reason.partition(": ") for reason in entry.text["lint_allow"].split("; "))
+        reasons = dict.fromkeys((rule.split(" ")[-1], reason) for rule, _, reason in rows)
+        parts += [_numbered(fact, reason, width=26) for fact, reason in reasons]
     if any(fact.is_assumption for fact in entry.facts.values()):
         parts.append(_hint("* assumed: no published source"))
     return [*parts, Text("")]
