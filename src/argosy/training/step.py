@@ -224,8 +224,8 @@ def _compose(
     breakdown["pp_exposed"] = transfers(job, network, stack, layouts, hidden_state, stages)
     breakdown["dp_exposed"] = mean("fsdp") + gradient_exchange(job, network, stack, layouts, stages)
     breakdown["optimizer"] = optimizer(job, device, layouts, stages)
-    nodes = np.maximum(layouts.gpus / device.node_size, 1)
-    breakdown["straggler"] = stack.jitter * expected_maximum(nodes) * breakdown["compute"]
+    # All wait for the slowest: stage by stage in the pipeline, replicas at the gradients' exchange.
+    breakdown["straggler"] = stack.jitter * expected_maximum(layouts.gpus) * breakdown["compute"]
     step = sum(breakdown[name] for name in BREAKDOWN)
     shape = np.shape(step)
     breakdown = {name: np.broadcast_to(breakdown[name], shape) for name in BREAKDOWN}
