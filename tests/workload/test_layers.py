@@ -2,7 +2,17 @@
 
 import numpy as np
 import pytest
-from workload_models import ALL, DEEPSEEK_V3, FALCON_40B, GPT_3, LLAMA_8B, LLAMA_70B, MIXTRAL, PALM_8B
+from workload_models import (
+    ALL,
+    DEEPSEEK_V3,
+    FALCON_40B,
+    GPT_3,
+    LLAMA_8B,
+    LLAMA_70B,
+    LLAMA_405B,
+    MIXTRAL,
+    PALM_8B,
+)
 
 from argosy.spec.model import ModelArchitecture
 from argosy.workload import count, flops, layer_kinds, layer_work
@@ -22,7 +32,7 @@ def model_flops(model: ModelArchitecture, **layout: object) -> float:
 
 @pytest.mark.parametrize("model", ALL, ids=lambda m: m.name)
 def test_products_are_two_per_active_weight(model):
-    """6 N with attention apart: weights that multiply are all active ones but norms and biases (below 0.1 %)."""
+    """6 N with attention apart: all active weights multiply but norms and biases (below 0.1 %)."""
     tokens = 2 * SEQUENCE
     products = model_flops(model) - sum(
         len(i) * op.flops_forward
@@ -49,9 +59,7 @@ def test_gpt_formulas_are_the_limit():
 
 
 def test_published_flops_per_token():
-    """Llama 3 405B: 3.8e25 FLOPs for 15.6e12 tokens (arXiv:2407.21783, section 3.2), 6 N within its digits."""
-    from workload_models import LLAMA_405B
-
+    """Llama 3 405B: 3.8e25 FLOPs for 15.6e12 tokens (arXiv:2407.21783, section 3.2), 6 N nearly."""
     assert 15.6e12 * flops.parameters_only(LLAMA_405B) == pytest.approx(3.8e25, rel=0.01)
     # PaLM 540B's appendix B: 12 · layers · heads · head_dim · s beside 6 N.
     extra = flops.palm_per_token(PALM_8B, 2048) - flops.parameters_only(PALM_8B)

@@ -256,7 +256,9 @@ def _buffers(job: Job, layouts: Layouts, traits: MemoryTraits, stages: Stages) -
     """Placeholders, gathered units, buckets and pipeline sends, (L, S)."""
     x, model = layouts, job.model
     total = np.full(stages.rank.shape, traits.bucket_bytes)
-    sent = 2 * shard_of(job, x).own_tokens * model.hidden * COMPUTE_BYTES
+    # One activation and one gradient are in transit, or have a buffer each for every micro-batch of the step.
+    waiting = x.grad_accumulation if traits.keeps_outputs else 1
+    sent = 2 * waiting * shard_of(job, x).own_tokens * model.hidden * COMPUTE_BYTES
     total = total + column(np.where(x.pp > 1, sent, 0.0))
     if traits.cached_weight_gradients:
         total = total + _placeholders(job, x, stages)

@@ -64,8 +64,9 @@ class MemoryTraits:
     buckets beside the gradients. `gathered_units`: FSDP units (layers) whose weights are whole at once: in
     use and fetched ahead. `fragmentation`: what the allocator reserves beyond the peak in use, as a share of
     it. `context_bytes`: driver context and kernels; `communicator_bytes`: buffers of one communicator;
-    `communicators`: those that a rank has besides one per kind of parallelism. `keeps_outputs`: the last
-    stage of a pipeline keeps every micro-batch's logits until the step ends (`torch.distributed.pipelining`).
+    `communicators`: those that a rank has besides one per kind of parallelism. `keeps_outputs`:
+    the last stage of a pipeline keeps every micro-batch's logits until the step ends, and every stage has
+    buffers to receive every micro-batch (`torch.distributed.pipelining`).
     """
 
     storage: Storage = field(default_factory=Storage)
