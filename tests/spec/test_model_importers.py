@@ -249,3 +249,25 @@ def test_faulty_megatron_arguments(text: str, words: str) -> None:
     with pytest.raises(ModelError) as caught:
         megatron.from_arguments(text)
     assert words in str(caught.value)
+
+
+def test_shapes_that_measured_runs_name_resolve(shared_directory: Path) -> None:
+    """Every architecture of the measured runs' table is shipped under its name there, with the same shape."""
+    import csv
+
+    # The table calls a 28-layer variant by the name of the released model of 27, and gives PaLM's one key/value head
+    # (arXiv:2204.02311, section 2) as 48. Vocabularies differ by padding.
+    different = {"deepseekv2-lite", "palm-540B"}
+    with (shared_directory / "data" / "model_configs.csv").open() as stream:
+        rows = [row for row in csv.DictReader(stream) if row["model"] not in different]
+    assert len(rows) > 30
+    for row in rows:
+        model = resolve_model(row["model"])
+        stated = {key: int(row[key]) for key in ("layers", "hidden", "heads", "kv_heads") if row[key]}
+        assert {key: getattr(model, key) for key in stated} == stated, row["model"]
+        if row["experts"] and model.moe:
+            assert (model.moe.experts, model.moe.top_k) == (int(row["experts"]), int(row["topk"])), row[
+                "model"
+            ]
+        if model.ffn:
+            assert model.ffn == int(row["ffn"]), row["model"]

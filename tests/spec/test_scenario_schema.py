@@ -10,6 +10,7 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from argosy.spec import field_table, json_schema
+from argosy.spec.schema import field_markdown
 from argosy.spec.yaml_tree import read_file
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
@@ -56,3 +57,10 @@ def test_every_field_is_described_and_every_default_has_a_source() -> None:
     assert table["reliability.detection"].is_assumption
     assert table["fleet.fabrics[].link"].unit == "bit/s"
     assert table["name"].source == ""
+
+
+def test_the_documentation_is_the_code() -> None:
+    page = (EXAMPLES.parent / "docs" / "scenario.md").read_text(encoding="utf-8")
+    assert page.endswith(field_markdown()), (
+        "docs/scenario.md: replace its table by argosy.spec.schema.field_markdown()"
+    )

@@ -135,3 +135,17 @@ def _shown(default: Any, unit: str) -> str:
     if isinstance(default, bool):
         return str(default).lower()
     return units.format(default, unit) if unit and isinstance(default, float) else str(default)
+
+
+def field_markdown() -> str:
+    """The table of every field as Markdown, for docs/scenario.md. Assumptions are set in italics."""
+    lines = [
+        "| field | type | unit | default | meaning | where the default comes from |",
+        "|---|---|---|---|---|---|",
+    ]
+    for row in field_table():
+        source = f"*{row.source}*" if row.is_assumption else row.source
+        default = row.default or ("" if row.source else "required")
+        cells = (f"`{row.path}`", row.type, row.unit, default, row.description, source)
+        lines.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
+    return "\n".join(lines) + "\n"
