@@ -28,7 +28,7 @@ class Job:
 
     `sequence_length` in tokens; `global_batch_sequences` per step. `precision`: format of the quantised
     products (bf16, fp16, fp8, fp8_block, mxfp8, nvfp4). `gradient_bytes` and `parameter_bytes`: per element
-    of the data-parallel exchange; `dispatch_bytes`: per element of the forward dispatch to experts;
+    of the data-parallel exchange;
     `optimizer_bytes`: memory traffic of one update per parameter (Adam with fp32 master: gradient 4, two
     moments and master read and written 24, weight 2, and the gradient read once more for its norm 4).
     `fused_cross_entropy`: the loss does not write its probabilities.
@@ -40,7 +40,6 @@ class Job:
     precision: str = "bf16"
     gradient_bytes: float = 4.0
     parameter_bytes: float = 2.0
-    dispatch_bytes: float = 2.0
     optimizer_bytes: float = 34.0
     fused_cross_entropy: bool = False
     overlap: Overlap = field(default_factory=Overlap)

@@ -74,7 +74,7 @@ def search(
     capacity_bytes: float,
     fixed: Mapping[str, Any] | None = None,
     micro_batch_max: int = 8,
-    schedules: Iterable[str] = ("1f1b", "interleaved"),
+    schedules: Iterable[str] | None = None,
     rank: Callable[[Steps], Array] = lambda steps: steps.step_s,
     keep: int = 10,
     tolerance: float | None = None,
@@ -82,13 +82,16 @@ def search(
     """The fastest layouts of exactly `gpus` accelerators.
 
     `peak_bytes`: memory of the worst stage's rank for each of L layouts, byte (L,); what exceeds
-    `capacity_bytes` is out. `fixed`: layout fields that are given (by name). `schedules`: those that the
-    framework has. `keep`: leading layouts that are returned; `tolerance`: relative step time within which
-    two layouts are a tie (default: what runs with equal settings differ by). `device` and `stack` hold
-    scalars here. TypeError for an unknown field.
+    `capacity_bytes` is out. `fixed`: layout fields that are given (by name). `schedules`: those to try
+    (default: the stack's). `rank`: what to minimise, from the steps of L layouts, (L,) (default: step time).
+    `keep`: leading layouts that are returned; `tolerance`: relative difference within which two layouts are
+    a tie (default: what runs with equal settings differ by). `device` and `stack` hold scalars here.
+    ValueError for an unknown name of a mode.
     """
     started = time.perf_counter()
-    layouts = candidates(job, gpus, device.node_size, dict(fixed or {}), micro_batch_max, tuple(schedules))
+    layouts = candidates(
+        job, gpus, device.node_size, dict(fixed or {}), micro_batch_max, tuple(schedules or stack.schedules)
+    )
     evaluated = len(layouts)
     valid, excluded = exclusions(job.model, job.sequence_length, job.global_batch_sequences, layouts)
     for reason, out in _unwise(job, device.node_size, layouts, set(fixed or ())):

@@ -98,6 +98,8 @@ class Stack:
     attention: str = "flash3"
     fused: bool = True
     dispatcher: str = "all-to-all"
+    schedules: tuple[str, ...] = ("1f1b", "interleaved")  # pipeline schedules that the framework has
+    dispatch_bytes: float = 2.0  # per element of the forward dispatch to experts (1: in FP8)
     node_limit: float = float("inf")  # nodes that one token may visit, with the node-limited dispatcher
     fused_accumulation: bool = True  # weight gradients are added to their FP32 sum by the product itself
     weight_traffic: float = 0.0  # byte per parameter and micro-batch moved outside the products
@@ -157,6 +159,7 @@ _FSDP1 = {
 # both passes, 2 + 2 each, and gradients into an FP32 buffer, 2 + 4.
 _SEPARATE_SUM = {"fused_accumulation": False, "weight_traffic": 6.0}
 _FLAT = {"fused_accumulation": False, "weight_traffic": 8.0}
+_DUALPIPE = {"schedules": ("1f1b", "interleaved", "zero-bubble", "dualpipe")}
 _COPIED = {"fused_accumulation": False, "weight_traffic": 14.0}
 
 # Preset → (traits, numbers that differ from the generic stack).
@@ -191,7 +194,13 @@ _PRESETS: dict[str, tuple[dict[str, Any], dict[str, tuple[float, float, float, s
         },
     ),
     "deepseek": (
-        {"attention": "flash3", "dispatcher": "node-limited", "node_limit": 4.0},
+        {
+            "attention": "flash3",
+            "dispatcher": "node-limited",
+            "node_limit": 4.0,
+            "dispatch_bytes": 1.0,
+            **_DUALPIPE,
+        },
         {
             "ep_hidden": (
                 0.95,
@@ -232,6 +241,8 @@ _NUMBERS = {f.name for f in fields(Stack)} - {
     "fused",
     "dispatcher",
     "node_limit",
+    "schedules",
+    "dispatch_bytes",
     "fused_accumulation",
     "weight_traffic",
 }

@@ -126,7 +126,8 @@ def evaluate(job: Job, device: Device, network: Network, stack: Stack, layouts: 
 def _has_draws(numbers: Device | Stack) -> bool:
     """Whether any number is an array of draws."""
     values = [getattr(numbers, f.name) for f in fields(numbers)]
-    return any(np.size(value) > 1 for v in values for value in (v.values() if isinstance(v, dict) else [v]))
+    numbers_in = [value for v in values for value in (v.values() if isinstance(v, dict) else [v])]
+    return any(isinstance(value, np.ndarray) and value.size > 1 for value in numbers_in)
 
 
 def _distinct(layouts: Layouts) -> tuple[Layouts, np.ndarray]:
@@ -160,7 +161,7 @@ def block_seconds(
     ep = Passes()
     if block.has_experts:
         ep = communication.expert_parallel(
-            job.model, work, network, stack, layouts, device.node_size, job.dispatch_bytes
+            job.model, work, network, stack, layouts, device.node_size, stack.dispatch_bytes
         )
     gather = scatter = np.float64(0.0)
     sharded = layouts.gathers_per_micro_batch
