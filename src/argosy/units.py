@@ -56,9 +56,9 @@ _define(
 )
 _define("%", 0.01, {})
 _define("s", 1.0, {"s": 1}, "s")
-_define("sec second seconds", 1.0, {"s": 1})
-_define("min minute minutes", 60.0, {"s": 1})
-_define("h hr hour hours", 3600.0, {"s": 1})
+_define("sec secs second seconds", 1.0, {"s": 1})
+_define("min mins minute minutes", 60.0, {"s": 1})
+_define("h hr hrs hour hours", 3600.0, {"s": 1})
 _define("d day days", _DAY, {"s": 1})
 _define("week weeks", 7 * _DAY, {"s": 1})
 _define("month months", _YEAR / 12, {"s": 1})
@@ -230,6 +230,8 @@ def _split(text: object, unit: str, wanted: Dimension) -> tuple[float, str]:
     if re.match(r"[+-]?\d{1,3}(,\d{3})+(?![\d,])", stripped):
         raise UnitError(f"{stripped!r} has a comma in its number", repr(stripped.replace(",", "")))
     match = _NUMBER.fullmatch(stripped)
+    if match and re.match(r",\d", match[2]):
+        raise UnitError(f"{stripped!r} has a comma in its number", repr(stripped.replace(",", ".", 1)))
     if not match:
         if re.match(r"[+-]?(nan|inf)", stripped, re.IGNORECASE):
             raise UnitError(f"{stripped!r} is not a finite number", _example(wanted, unit))
@@ -255,10 +257,10 @@ def _may_be_negative(wanted: Dimension) -> bool:
     return not wanted or any(base in _SIGNED and exponent > 0 for base, exponent in wanted)
 
 
-def _kinds() -> dict[Dimension, tuple[str, str]]:
-    """What each dimension is called, and an example of it: both only for messages."""
+def _kinds() -> dict[Dimension, tuple[str, str, str]]:
+    """What each dimension is called, an example of it, and its unit: all only for messages."""
     rows = [kind.strip().split("|") for kind in _KINDS.replace("\n", " ").split(";")]
-    return {_unit(unit)[1]: (name, example) for name, unit, example in rows}
+    return {_unit(unit)[1]: (name, example, unit) for name, unit, example in rows}
 
 
 def _name(wanted: Dimension, unit: str) -> str:
@@ -292,12 +294,9 @@ def _mismatch(number: float, written: str, unit: str) -> UnitError:
     factor, given = _unit(written)
     wanted = _unit(unit)[1]
     message = f"'{number:g} {written}' is a {_name(given, written)}, but a {_name(wanted, unit)} is wanted"
-    for ours, theirs, per in (("byte", "bit", 8.0), ("bit", "byte", 1 / 8)):
-        swapped = tuple(sorted((theirs if base == ours else base, exponent) for base, exponent in given))
-        if swapped == wanted and swapped != given:
-            exponent = dict(given)[ours]
-            same = format(number * factor / _unit(unit)[0] * per**exponent, unit, 6)
-            return UnitError(message, f"{same!r} if that is meant (8 bits to the byte)")
+    if per := _bit_factor(given, wanted):
+        same = format(number * factor / _unit(unit)[0] * per, unit, 6)
+        return UnitError(message, f"{same!r} if that is meant (8 bits to the byte)")
     if (given, wanted) == ((("m", 1),), (("s", 1),)):
         return UnitError(message, f"'{number:g} min' for minutes")
     if _times_seconds(given, 1) == wanted:
@@ -321,18 +320,36 @@ def _unknown_unit(
 
     spelled = _spellings()
     near = [name for name in spelled if name.lower() == atom.lower()]
-    if atom == "¥":
-        near = ["CNY", "JPY"]
-    near += [name for name in difflib.get_close_matches(atom, spelled, n=8, cutoff=0.6) if name not in near]
+    near += ["CNY", "JPY"] if atom == "¥" else difflib.get_close_matches(atom, spelled, n=8, cutoff=0.6)
     whole = list(dict.fromkeys(written.replace(atom, name, 1) for name in near))
-    if wanted is not None:
-        fitting = [unit for unit in whole if _dimension_or_none(unit) == wanted]
-        whole = fitting or whole
-    shown = [f"'{number:g} {unit}'" if number is not None else repr(unit) for unit in whole[:3]]
-    suggestion = " or ".join(shown) or (
-        _kinds()[wanted][1] if wanted in _kinds() else "a known unit such as GB/s"
-    )
-    return UnitError(f"{_shown(atom)} is not a known unit", suggestion)
+    count = f"{number:g} " if number is not None else ""
+    shown = [f"'{count}{unit}'" for unit in whole if wanted is None or _dimension_or_none(unit) == wanted][:3]
+    for unit in (
+        whole
+    ):  # "400 gb/s" may have meant the other of bits and bytes: say that too, or a factor of 8 slips in
+        same_letters = unit.lower() == written.lower() and (given := _dimension_or_none(unit)) is not None
+        if (
+            number is not None
+            and wanted
+            and same_letters
+            and given != wanted
+            and (per := _bit_factor(given, wanted))
+        ):
+            meant = format(number * _unit(unit)[0] * per, _kinds()[wanted][2], 6)
+            shown = [*shown[:1], f"{meant!r} if {count}{unit} was meant"]
+            break
+    shown = shown or [f"'{count}{unit}'" for unit in whole[:3]]
+    example = f"for example {_kinds()[wanted][1]!r}" if wanted in _kinds() else "a known unit such as 'GB/s'"
+    return UnitError(f"{_shown(atom)} is not a known unit", " or ".join(shown) or example)
+
+
+def _bit_factor(given: Dimension, wanted: Dimension) -> float | None:
+    """8 from bytes to bits, 1/8 from bits to bytes, None where the dimensions differ in anything else."""
+    for ours, theirs, per in (("byte", "bit", 8.0), ("bit", "byte", 1 / 8)):
+        swapped = tuple(sorted((theirs if base == ours else base, exponent) for base, exponent in given))
+        if swapped == wanted and swapped != given:
+            return float(per ** dict(given)[ours])
+    return None
 
 
 def _dimension_or_none(unit: str) -> Dimension | None:
