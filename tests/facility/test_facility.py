@@ -101,7 +101,7 @@ def test_a_cap_lowers_the_peak_and_says_when_it_slows(values: Values) -> None:
 
 
 def test_rack_scale_machines_carry_their_switch_trays(values: Values) -> None:
-    tray = node_power(values, "GB200-tray", "GB200", 4, rack="GB200-NVL72")
+    tray = node_power(values, "GB200-tray", "GB200", 4)
     assert tray.per_rack == 18
     assert tray.nameplate_w * 18 == pytest.approx(132e3)
     packed = pack(values, "direct-to-chip", 36, tray.capped_w, tray.per_rack)

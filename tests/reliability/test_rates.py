@@ -1,5 +1,8 @@
 """Published failure rates: counted again from the counts, scaled, overridden."""
 
+import csv
+from pathlib import Path
+
 import numpy as np
 import pytest
 from scipy import stats
@@ -51,6 +54,14 @@ def test_the_counted_fleet_gets_its_counts_back(values: Values) -> None:
     assert rates.per_s * 54 * DAY == pytest.approx(419, rel=1e-5)
     assert 1 / rates.per_s == pytest.approx(54 * DAY / 419, rel=1e-5)
     assert rates.mtbf_s / 60 == pytest.approx(185.6, abs=0.05)
+
+
+def test_counts_against_the_reference_table(shared_directory: Path) -> None:
+    """The same eighteen counts as in the collection of published figures, and no others."""
+    table = shared_directory / "data" / "reliability" / "published_reliability.csv"
+    with table.open() as lines:
+        rows = [row for row in csv.DictReader(lines) if row["metric"].startswith("interruptions: ")]
+    assert sorted(int(row["value"]) for row in rows) == sorted(COUNTS.values())
 
 
 def test_bands_are_exact_poisson_intervals(values: Values) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from argosy.facts import FactError, Values
+from argosy.facts import FactError, Values, load_catalog
 from argosy.laws import power as law
 
 Array = Any  # float or numpy array (n,): one entry per draw
@@ -43,15 +43,13 @@ def node_power(
     accelerator: str,
     accelerators_per_node: int,
     cap_w: Array | None = None,
-    rack: str | None = None,
 ) -> NodePower:
     """The four levels of a catalog node, with a cap of `cap_w` watts on each accelerator's board.
 
     What the catalog does not have for the node is built from its accelerators: nameplate by the usual ratio
     of server to chips, the measured maximum as a fraction of nameplate, idle from idle boards and a share of
-    the host. `rack`: the rack-scale machine that the node is a tray of; what its nameplate holds beside the
-    trays (NVLink switches) is shared among them, at every level. Raises FactError where no nameplate is
-    known.
+    the host. A tray of a rack-scale machine carries its share of what the rack's nameplate holds beside the
+    trays (NVLink switches), at every level. Raises FactError where no nameplate is known.
     """
     board = _levels(values, f"accelerators.{accelerator}", ("idle", "measured", "nameplate"))
     own = _levels(values, f"nodes.{node}", ("idle", "measured_max", "nameplate"))
@@ -70,7 +68,7 @@ def node_power(
     idle = own["idle"]
     if idle is None:
         idle = _built_idle(values, accelerators_per_node, board, nameplate)
-    extra, per_rack = _rack_extra(values, rack, accelerators_per_node, nameplate)
+    extra, per_rack = _rack_extra(values, node, accelerators_per_node, nameplate)
     idle, measured, nameplate = idle + extra, measured + extra, nameplate + extra
     saved, measured_saved, binds = _cap(board, accelerators_per_node, cap_w)
     capped = nameplate - saved
@@ -82,9 +80,11 @@ def _levels(values: Values, entry: str, names: tuple[str, ...]) -> dict[str, Arr
     return {name: values.get(f"{entry}.power_{name}") for name in names}
 
 
-def _rack_extra(values: Values, rack: str | None, count: int, nameplate: Array) -> tuple[Array, int | None]:
-    """Watts per node that its rack draws beside its nodes, and nodes per rack."""
-    if rack is None:
+def _rack_extra(values: Values, node: str | None, count: int, nameplate: Array) -> tuple[Array, int | None]:
+    """Watts per node that its rack draws beside its nodes, and nodes per rack; nothing for a server of its
+    own."""
+    rack = next((e.text.get("rack") for e in load_catalog().section("nodes") if e.name == node), None)
+    if rack is None or f"racks.{rack}.power_nameplate" not in values:
         return 0.0, None
     per_rack = round(values[f"racks.{rack}.accelerators"] / count)
     return np.maximum(values[f"racks.{rack}.power_nameplate"] / per_rack - nameplate, 0.0), per_rack
