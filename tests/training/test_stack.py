@@ -65,6 +65,8 @@ def test_grade_falls_with_what_was_never_measured(small, deepseek_v3):
     job, stack = Job(small, 4096, 64), Stack.preset("megatron-core")
     assert grade(job, h100(), stack) == ("measured-like", [])
     assert grade(job, h100(), Stack.preset("generic"))[0] == "interpolated"
+    assert grade(job, h100(), stack, gpus=3072)[0] == "measured-like"
+    assert grade(job, h100(), stack, gpus=16384)[0] == "interpolated"
     assert grade(replace(job, precision="fp8"), h100(), stack)[0] == "interpolated"
     assert grade(Job(deepseek_v3, 4096, 64), h100(), stack)[0] == "extrapolated"
     assert grade(job, replace(h100(), name="H800-SXM"), stack)[0] == "extrapolated"

@@ -148,7 +148,7 @@ def plan_job(context: Context, given: Training) -> JobPlan | dict[str, int]:
             return planned
         stages.append(planned)
     main = max(stages, key=lambda planned: planned.stage.tokens)
-    grade, reasons = training.grade(main.job, on.device, on.stack)
+    grade, reasons = training.grade(main.job, on.device, on.stack, context.fleet.count)
     if given.stack == "auto":
         reasons = [*reasons, f"the software stack is not named; {name} is taken"]
         grade = "interpolated" if grade == "measured-like" else grade

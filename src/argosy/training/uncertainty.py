@@ -50,11 +50,16 @@ def residual_draws(grade: str, count: int, seed: int = 0) -> np.ndarray:
     return np.exp(residual_sigma(grade) * np.random.default_rng([seed, 0x57E9]).standard_normal(count))
 
 
-def grade(job: Job, device: Device, stack: Stack) -> tuple[str, list[str]]:
+# Accelerators of the largest unflagged run in the measurements that the step model was fitted to.
+LARGEST_MEASURED = 3072
+
+
+def grade(job: Job, device: Device, stack: Stack, gpus: int = 1) -> tuple[str, list[str]]:
     """The grade of a prediction, with the reasons that lower it.
 
     measured-like: dense, BF16 or FP16, an accelerator whose kernels were measured, a stack that is named.
-    interpolated: one of these is off: a generic stack, a narrower format.
+    interpolated: one of these is off: a generic stack, a narrower format, more accelerators (`gpus`) than any
+    measured run.
     extrapolated: no kernel measurements of the accelerator, or routed experts, whose step times were not in
     the fit.
     """
@@ -68,6 +73,10 @@ def grade(job: Job, device: Device, stack: Stack) -> tuple[str, list[str]]:
         mild.append("the software stack is not named")
     if job.precision not in ("bf16", "fp16"):
         mild.append(f"{job.precision} matrix products fit their measurements less well than BF16")
+    if gpus > LARGEST_MEASURED:
+        mild.append(
+            f"{gpus:,} accelerators are more than the {LARGEST_MEASURED:,} of the largest run in the fit"
+        )
     if severe:
         return "extrapolated", severe + mild
     return ("interpolated" if mild else "measured-like"), mild
