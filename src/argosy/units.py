@@ -188,7 +188,7 @@ def _parse(text: object, unit: str, rates: Mapping[str, float], bare: bool) -> f
     if not written:
         if not (bare or number == 0 or _is_bare(wanted)):
             raise UnitError(
-                f"{text!r} has no unit, and a {_name(wanted, unit)} is wanted", _example(wanted, unit)
+                f"{text!r} has no unit, and {_name(wanted, unit)} is wanted", _example(wanted, unit)
             )
         result = number
     else:
@@ -202,7 +202,7 @@ def _parse(text: object, unit: str, rates: Mapping[str, float], bare: bool) -> f
     if not math.isfinite(result):
         raise UnitError(f"{text!r} is not a finite number", _example(wanted, unit))
     if result < 0 and not _may_be_negative(wanted):
-        raise UnitError(f"{text!r} is negative, and a {_name(wanted, unit)} cannot be")
+        raise UnitError(f"{text!r} is negative, and {_name(wanted, unit)} cannot be")
     return float(f"{result:.15g}")  # decimal in, decimal out: 99.9 % is 0.999, not 0.9990000000000001
 
 
@@ -264,7 +264,8 @@ def _kinds() -> dict[Dimension, tuple[str, str, str]]:
 
 
 def _name(wanted: Dimension, unit: str) -> str:
-    return f"{_kinds().get(wanted, ('quantity', ''))[0]} ({unit})"
+    name = _kinds().get(wanted, ("quantity",))[0]
+    return f"{'an' if name[0] in 'aeiou' else 'a'} {name} ({unit})"
 
 
 def _example(wanted: Dimension, unit: str) -> str:
@@ -293,7 +294,7 @@ def _mismatch(number: float, written: str, unit: str) -> UnitError:
     """Right unit, wrong dimension: say which one it is and what was probably meant."""
     factor, given = _unit(written)
     wanted = _unit(unit)[1]
-    message = f"'{number:g} {written}' is a {_name(given, written)}, but a {_name(wanted, unit)} is wanted"
+    message = f"'{number:g} {written}' is {_name(given, written)}, but {_name(wanted, unit)} is wanted"
     if per := _bit_factor(given, wanted):
         same = format(number * factor / _unit(unit)[0] * per, unit, 6)
         return UnitError(message, f"{same!r} if that is meant (8 bits to the byte)")
@@ -324,20 +325,13 @@ def _unknown_unit(
     whole = list(dict.fromkeys(written.replace(atom, name, 1) for name in near))
     count = f"{number:g} " if number is not None else ""
     shown = [f"'{count}{unit}'" for unit in whole if wanted is None or _dimension_or_none(unit) == wanted][:3]
-    for unit in (
-        whole
-    ):  # "400 gb/s" may have meant the other of bits and bytes: say that too, or a factor of 8 slips in
-        same_letters = unit.lower() == written.lower() and (given := _dimension_or_none(unit)) is not None
-        if (
-            number is not None
-            and wanted
-            and same_letters
-            and given != wanted
-            and (per := _bit_factor(given, wanted))
-        ):
-            meant = format(number * _unit(unit)[0] * per, _kinds()[wanted][2], 6)
-            shown = [*shown[:1], f"{meant!r} if {count}{unit} was meant"]
-            break
+    if number is not None and wanted and written.islower():
+        # "400 gb/s" may have meant the other of bits and bytes: say that too, or a factor of 8 slips in
+        for unit in (unit for unit in whole if unit.lower() == written and _dimension_or_none(unit)):
+            if per := _bit_factor(_unit(unit)[1], wanted):
+                meant = format(number * _unit(unit)[0] * per, _kinds()[wanted][2], 6)
+                shown = [*shown[:1], f"{meant!r} if {count}{unit} was meant"]
+                break
     shown = shown or [f"'{count}{unit}'" for unit in whole[:3]]
     example = f"for example {_kinds()[wanted][1]!r}" if wanted in _kinds() else "a known unit such as 'GB/s'"
     return UnitError(f"{_shown(atom)} is not a known unit", " or ".join(shown) or example)

@@ -170,6 +170,7 @@ def test_reads(text: object, unit: str, number: float) -> None:
         ("400 gb/s", "byte/s", r"write '400 GB/s' or '50 GB/s' if 400 Gb/s was meant"),
         ("50 gb/s", "bit/s", r"'400 Gb/s' if 50 GB/s was meant"),
         ("2,5 h", "s", r"write '2.5 h'"),
+        ("3 gb/foo", "bit/s", "'gb' is not a known unit"),
         ("40 mW", "W", "write '40 MW'"),
         ("700 w", "W", "write '700 W'"),
         ("3 USD/kwh", "USD/kWh", "write '3 USD/kWh'"),
