@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
 
 import numpy as np
 
-from argosy.fabric import Network, build_network
+from argosy.fabric import Network, pairs
+from argosy.fabric.build import Outer, tiered_network
 from argosy.facts import Fact, Values, load_catalog
-from argosy.spec.fleet import Fleet
 from argosy.spec.model import ModelArchitecture
 from argosy.training import Device, Job, Layouts, Overlap, Stack, device_facts, exclusions, stack_facts
 from argosy.validation import eras
@@ -107,17 +108,26 @@ def _device(name: str, gpus: int, changes: dict[str, float]) -> Device:
 
 
 def _network(row: Row, name: str, gpus: int) -> tuple[Network, str]:
-    """The fabric that a row's words describe, over the catalog's cards."""
-    wires = eras.wires(row)
-    changed = dict(facts())
-    if wires.card_bytes_per_s:
-        path = f"accelerators.{name}.nic_bandwidth"
-        changed[path] = replace(changed[path], value=wires.card_bytes_per_s * 8, low=None, high=None)
-    domain = f"accelerators.{name}.scale_up_domain"
-    changed[domain] = replace(changed[domain], value=scale_up_domain(name, gpus))
-    fabric = {"delivered": wires.delivered} if wires.delivered else {}
-    fleet = Fleet.model_validate({"accelerator": name, "count": gpus, "fabrics": [fabric]})
-    return build_network(fleet, Values(changed)), wires.reason
+    """A non-blocking tree over the catalog's cards, or over those that a row's words describe.
+
+    The cable list of a published run is not known, so that the network is made from its numbers.
+    """
+    wires, numbers = eras.wires(row), facts()
+    generation = load_catalog().entry("accelerators", name).text.get("generation", "")
+    scale_up = numbers[f"accelerators.{name}.scale_up_bandwidth"].value
+    measured = pairs.links_of_chip(generation)
+    card = wires.card_bytes_per_s or numbers[f"accelerators.{name}.nic_bandwidth"].value / 8
+    delivered = wires.delivered or numbers["transports.infiniband.delivered"].value
+    network = tiered_network(
+        measured or pairs.nearest_generation(scale_up),
+        scale_up_domain(name, gpus),
+        scale_up,
+        [Outer("all", math.inf, card, delivered)],
+        numbers["transports.infiniband.latency_scale"].value,
+        gpus,
+        reduces=measured is not None,
+    )
+    return network, wires.reason
 
 
 def _overlap(row: Row) -> Overlap:
@@ -169,8 +179,15 @@ def _layouts(row: Row, era: eras.Era, model: ModelArchitecture, gpus: int) -> tu
     layouts = Layouts.one(
         tp=tp, pp=pp, cp=cp, dp=dp, ep=ep, etp=etp, vp=grid[:, 1], micro_batch=grid[:, 0],
         grad_accumulation=batch // (dp * grid[:, 0]), zero=zero, sequence_parallel=_sequence_parallel(row, era, tp),
+        shard=_shard(row, dp * cp),
     )  # fmt: skip
     return layouts, batch, notes
+
+
+def _shard(row: Row, replicas: int) -> int:
+    """Ranks of one sharding group where the row names fewer than there are replicas (hybrid sharding), else 0: all."""
+    size = eras.shard_size(row) or 0
+    return size if 0 < size < replicas and replicas % size == 0 else 0
 
 
 def _virtual_stages(row: Row, layers: int, pp: int, tuned: bool) -> list[int]:

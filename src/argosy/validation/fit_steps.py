@@ -18,13 +18,20 @@ from typing import Any
 import numpy as np
 
 from argosy.training import Device, Layouts, Stack, evaluate
-from argosy.training.kernels import AttentionKernel, attention_kernel
+from argosy.training.kernels import attention_kernel
 from argosy.validation.cases import Case, case
 from argosy.validation.models import Skipped
 from argosy.validation.rows import Row, read_table
 from argosy.validation.runs import choose_recompute
 
-TABLE = Path(__file__).parents[1] / "training" / "data" / "steps.json"
+TABLE = Path(__file__).parents[1] / "training" / "kernels" / "data" / "steps.json"
+SOURCE = "fitted to published training steps: python -m argosy.validation.fit_steps; see docs/accuracy.md"
+
+# Whole sources that the fit never sees: their rows say what the numbers are worth elsewhere.
+ASIDE = (
+    "vTrain validation ground truth multi-node", "BigScience BLOOM", "Korthikanti", "Megatron-LM SC21",
+    "Megatron-LM README", "Megatron-Bridge", "torchtitan",
+)  # fmt: skip
 
 MEGATRON_2021 = ("megatron-2021", "megatron-deepspeed")
 MEGATRON_CORE = ("megatron-core", "megatron-bridge")
@@ -53,21 +60,42 @@ class Parameter:
         """A name for the report."""
         return f"{self.where} ({', '.join(self.stacks)})" if self.stacks else self.where
 
+    @property
+    def paths(self) -> list[str]:
+        """Its paths in the shipped table (`training.kernels.fitted`)."""
+        part, field, *rest = self.where.split(".")
+        if part == "device":
+            return [f"training.{field}.{rest[0]}"]
+        if part == "attention":
+            return [f"attention.{rest[0]}.{rest[1]}.{field}"]
+        return [f"stacks.{stack}.{field}" for stack in self.stacks]
+
+
+_CLOCK = "rate of matrix products over a whole step, over that of a short benchmark"
+_MEMORY = "share of nameplate memory bandwidth that streaming kernels reach"
+_TRITON = "share of peak that Triton's attention reaches forward on long sequences"
+_BACKWARD = "FLOP/s of attention's backward over its forward"
+_HOST = "s of host time to queue one layer's forward pass"
+_TRAFFIC = "bytes that element-wise kernels move over one pass per fused operation"
 
 PARAMETERS = (
-    Parameter("device.sustained_clock.ampere", 0.95, 0.04, 0.7, 1.0, "rate of products over a step, over a benchmark's"),
-    Parameter("device.sustained_clock.hopper", 0.87, 0.05, 0.7, 1.0, "rate of products over a step, over a benchmark's"),
-    Parameter("device.memory_efficiency.all", 0.85, 0.05, 0.6, 0.95, "share of nameplate memory bandwidth that kernels reach"),
-    Parameter("attention.score_traffic.unfused.ampere", 1.0, 0.15, 0.5, 2.0, "bytes per attention score over those counted"),
-    Parameter("attention.forward_ceiling.triton.ampere", 0.325, 0.08, 0.1, 0.6, "share of peak of Triton attention"),
-    Parameter("attention.forward_ceiling.triton.hopper", 0.25, 0.08, 0.1, 0.6, "share of peak of Triton attention"),
-    Parameter("attention.backward_ratio.flash3.hopper", 0.80, 0.10, 0.4, 1.1, "FLOP/s of backward over forward"),
-    Parameter("stack.host_layer_s", 0.8e-3, 0.4e-3, 0.05e-3, 3e-3, "s of host time to queue one layer's forward", MEGATRON_2021),
-    Parameter("stack.host_layer_s", 0.8e-3, 0.4e-3, 0.05e-3, 3e-3, "s of host time to queue one layer's forward", MEGATRON_CORE),
-    Parameter("stack.host_layer_s", 0.8e-3, 0.4e-3, 0.05e-3, 3e-3, "s of host time to queue one layer's forward", FSDP1),
-    Parameter("stack.memory_traffic", 1.0, 0.2, 0.5, 2.0, "bytes of element-wise kernels over one pass per operation", MEGATRON_2021),
-    Parameter("stack.memory_traffic", 1.0, 0.2, 0.5, 2.0, "bytes of element-wise kernels over one pass per operation", MEGATRON_CORE),
-    Parameter("stack.memory_traffic", 1.0, 0.2, 0.5, 2.0, "bytes of element-wise kernels over one pass per operation", FSDP1),
+    Parameter("device.sustained_clock.ampere", 0.95, 0.04, 0.7, 1.0, _CLOCK),
+    Parameter("device.sustained_clock.hopper", 0.87, 0.05, 0.7, 1.0, _CLOCK),
+    Parameter("device.sustained_clock.blackwell", 0.87, 0.06, 0.6, 1.0, _CLOCK),
+    Parameter("device.sustained_clock.B200-SXM", 0.80, 0.06, 0.6, 1.0, _CLOCK + ", at 1,000 W against 1,200 W and more of the generation"),
+    Parameter("device.memory_efficiency.ampere", 0.85, 0.05, 0.6, 0.92, _MEMORY),
+    Parameter("device.memory_efficiency.hopper", 0.85, 0.05, 0.6, 0.92, _MEMORY),
+    Parameter("attention.score_traffic.unfused.ampere", 1.0, 0.15, 0.5, 2.0, "bytes moved per attention score over those counted"),
+    Parameter("attention.forward_ceiling.triton.ampere", 0.325, 0.08, 0.1, 0.6, _TRITON),
+    Parameter("attention.forward_ceiling.triton.hopper", 0.25, 0.08, 0.1, 0.6, _TRITON),
+    Parameter("attention.backward_ratio.flash3.hopper", 0.80, 0.07, 0.4, 1.1, _BACKWARD),
+    Parameter("attention.backward_ratio.flash3.blackwell", 0.80, 0.07, 0.4, 1.1, _BACKWARD),
+    Parameter("stack.host_layer_s", 0.8e-3, 0.4e-3, 0.05e-3, 3e-3, _HOST, MEGATRON_2021),
+    Parameter("stack.host_layer_s", 0.8e-3, 0.4e-3, 0.05e-3, 3e-3, _HOST, MEGATRON_CORE),
+    Parameter("stack.host_norm", 5.0, 2.0, 2.0, 16.0, "exponent of the soft maximum of device and host time", MEGATRON_2021),
+    Parameter("stack.memory_traffic", 1.0, 0.15, 0.5, 2.0, _TRAFFIC, MEGATRON_2021),
+    Parameter("stack.memory_traffic", 1.0, 0.15, 0.5, 2.0, _TRAFFIC, MEGATRON_CORE),
+    Parameter("stack.memory_traffic", 1.0, 0.15, 0.5, 2.0, _TRAFFIC, FSDP1),
     Parameter("stack.tp_hidden", 0.5, 0.25, 0.0, 1.0, "share of tensor-parallel communication that hides", MEGATRON_CORE),
     Parameter("stack.fsdp_hidden", 0.25, 0.15, 0.0, 1.0, "share of sharded weights' communication that hides", FSDP1),
     Parameter("stack.overlap_drag", 0.1, 0.05, 0.0, 0.5, "s of compute lost per s of hidden communication", (*MEGATRON_CORE, *FSDP1)),
@@ -115,8 +143,8 @@ def source_of(row: Row) -> str:
 
 
 def dense_on_measured_devices(prepared: Case) -> bool:
-    """Dense models on Ampere and Hopper."""
-    return prepared.job.model.moe is None and prepared.device.generation in ("ampere", "hopper")
+    """Dense models on devices whose kernels were measured."""
+    return prepared.job.model.moe is None and prepared.device.curves.relative_of is None
 
 
 def with_parameters(
@@ -127,7 +155,7 @@ def with_parameters(
     kernel = attention_kernel(stack.attention, device.generation)
     for parameter, values in zip(parameters, columns, strict=True):
         part, field, *rest = parameter.where.split(".")
-        if part == "device" and rest[0] in ("all", device.generation):
+        if part == "device" and rest[0] in (device.generation, device.name):
             if field == "memory_efficiency":
                 device = replace(
                     device,
@@ -163,7 +191,8 @@ def fit(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Parameters and standard errors that minimise weighted, softened residuals of ln time plus the priors.
 
-    `spread`: the scale of a residual (the noise floor between runs of equal visible settings).
+    `begin`: where to start, the priors if not given; `spread`: the scale of a residual (the noise floor between runs of
+    equal visible settings).
     """
     from scipy.optimize import least_squares
 
@@ -205,3 +234,122 @@ def fit(
     )
     slopes = jacobian(result.x)
     return result.x, np.sqrt(np.diag(np.linalg.pinv(slopes.T @ slopes)))
+
+
+def kept_aside(sample: Sample) -> bool:
+    """Whether a sample's source is one that the fit never sees."""
+    return sample.source.startswith(ASIDE)
+
+
+def relative_errors(found: list[Sample], parameters: tuple[Parameter, ...], values: np.ndarray) -> np.ndarray:
+    """predicted/measured − 1 of every sample at one parameter vector, (samples,)."""
+    return np.expm1(log_errors(found, parameters, values[:, None])[:, 0])
+
+
+def errors_of(relative: np.ndarray) -> dict[str, Any]:
+    """n, mape, bias, p90_abs of relative errors."""
+    size = np.abs(relative)
+    numbers = {"mape": size.mean(), "bias": relative.mean(), "p90_abs": np.quantile(size, 0.9)}
+    return {"n": len(relative), **{name: round(float(value), 4) for name, value in numbers.items()}}
+
+
+def leave_one_out(found: list[Sample], values: np.ndarray) -> tuple[np.ndarray, dict[str, Any], np.ndarray]:
+    """Errors of each source under numbers fitted without it: per sample, by source; and all the fitted vectors (S, P)."""
+    relative, table, vectors = np.empty(len(found)), {}, []
+    for source in sorted({s.source for s in found}):
+        inside = np.array([s.source == source for s in found])
+        others = [s for s, own in zip(found, inside, strict=True) if not own]
+        vector, _ = fit(others, PARAMETERS, begin=values)
+        vectors.append(vector)
+        relative[inside] = relative_errors(
+            [s for s, own in zip(found, inside, strict=True) if own], PARAMETERS, vector
+        )
+        table[source] = errors_of(relative[inside])
+        print(f"left out {source}: {table[source]}", file=sys.stderr)
+    return relative, table, np.array(vectors)
+
+
+def residual_sigma(relative: np.ndarray) -> float:
+    """σ of a normal ln(measured/predicted) whose central 90 % would cover 90 % of these relative errors about zero."""
+    return float(np.quantile(np.abs(np.log1p(relative)), 0.9) / 1.6448536269514722)
+
+
+def build(path: Path) -> dict[str, Any]:
+    """The whole table from a file of runs: numbers with errors and bands, errors fitted, aside and left out."""
+    found = samples(read_table(path)[1], dense_on_measured_devices)
+    seen = [s for s in found if not kept_aside(s)]
+    values, spread = fit(seen, PARAMETERS)
+    relative = relative_errors(found, PARAMETERS, values)
+    left_out, by_source, vectors = leave_one_out(found, values)
+    aside = np.array([kept_aside(s) for s in found])
+    groups = {name: np.array([test(s) for s in found]) for name, test in _GROUPS.items()}
+    numbers = {}
+    for parameter, value, error, column in zip(PARAMETERS, values, spread, vectors.T, strict=True):
+        reach = max(1.645 * error, np.abs(column - value).max())
+        for place in parameter.paths:
+            numbers[place] = {
+                "value": _round(value),
+                "low": _round(max(value - reach, parameter.low)),
+                "high": _round(min(value + reach, parameter.high)),
+                "source": SOURCE,
+            }
+    for grade, group in (("measured-like", "dense, BF16 or FP16"), ("interpolated", "dense, narrow formats")):
+        sigma = residual_sigma(left_out[groups[group]])
+        numbers[f"training.residual.{grade}"] = {
+            "value": _round(sigma),
+            "source": SOURCE + " (leave one source out)",
+        }
+    return {
+        "generated_by": "python -m argosy.validation.fit_steps",
+        "numbers": numbers,
+        "parameters": [
+            {
+                "name": p.name, "meaning": p.meaning, "prior": p.start, "prior_width": p.width,
+                "value": _round(v), "standard_error": _round(e), "left_out_low": _round(c.min()), "left_out_high": _round(c.max()),
+            }
+            for p, v, e, c in zip(PARAMETERS, values, spread, vectors.T, strict=True)
+        ],
+        "errors": {
+            name: {
+                "fitted": errors_of(relative[mask & ~aside]) if (mask & ~aside).any() else None,
+                "aside": errors_of(relative[mask & aside]) if (mask & aside).any() else None,
+                "left_one_source_out": errors_of(left_out[mask]),
+            }
+            for name, mask in groups.items()
+        },
+        "left_one_source_out": by_source,
+    }  # fmt: skip
+
+
+def _round(value: float) -> float:
+    return float(f"{value:.4g}")
+
+
+_GROUPS: dict[str, Callable[[Sample], bool]] = {
+    "all dense": lambda s: True,
+    "dense, A100 and H100": lambda s: s.case.device.generation != "blackwell",
+    "dense, A100 and H100, at least 1,000": lambda s: s.case.device.generation != "blackwell" and s.layouts.gpus[0] >= 1000,
+    "dense, Blackwell": lambda s: s.case.device.generation == "blackwell",
+    "dense, BF16 or FP16": lambda s: s.case.job.precision in ("bf16", "fp16") and s.case.device.generation != "blackwell",
+    "dense, narrow formats": lambda s: s.case.job.precision not in ("bf16", "fp16"),
+}  # fmt: skip
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Command line: read the runs, write the table, print the errors."""
+    given = sys.argv[1:] if arguments is None else arguments
+    if not given:
+        sys.exit(__doc__)
+    table = build(Path(given[0]))
+    target = Path(given[1]) if len(given) > 1 else TABLE
+    target.write_text(json.dumps(table, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    for row in table["parameters"]:
+        print(
+            f"{row['name']:75s} {row['value']:.4g} ± {row['standard_error']:.2g} (prior {row['prior']:.4g})"
+        )
+    for name, errors in table["errors"].items():
+        print(f"{name}: {errors}")
+
+
+if __name__ == "__main__":
+    main()

@@ -65,12 +65,6 @@ def predict_row(row: Row) -> dict[str, Any]:
     }
 
 
-def predict(prepared: Case, layouts: Layouts, **stack: Any) -> Steps:
-    """The step model's answer for some layouts of a case; `stack` replaces numbers of its stack, by name."""
-    chosen = replace(prepared.stack, **stack) if stack else prepared.stack
-    return evaluate(prepared.job, prepared.device, prepared.network, chosen, layouts)
-
-
 @dataclass(frozen=True)
 class Recompute:
     """How much a case recomputes: the mode of its layouts, and where `share` < 1 the part of layers that do (0–1)."""
