@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from argosy.facts import Values, load_catalog
+from argosy.facts import FactError, Values, load_catalog
 from argosy.laws.checkpoint import time_shares
 from argosy.reliability import CheckpointCost, cadence, checkpoint_cost, group_start_up_s, restart_s
 
@@ -41,7 +41,7 @@ def test_tiers_and_what_undoes_them(values: Values) -> None:
     )
     assert (memory.fast, memory.loss_share) == ("memory", 0.10)
     assert (local.fast, local.loss_share) == ("local", 0.85)
-    with pytest.raises(ValueError, match="add storage"):
+    with pytest.raises(FactError, match="add storage"):
         checkpoint_cost(values, 1e12, 1024, 128, 1e11, "async", ("memory",))
 
 
@@ -51,6 +51,7 @@ def test_interval_is_never_shorter_than_persisting() -> None:
     assert plan.interval_s == pytest.approx(5000 * 0.99)
     assert plan.limited_by_persist
     assert cadence(slow, 20_000.0, 60.0).interval_s == pytest.approx(5000 * 0.99)
+    assert cadence(CheckpointCost(0.0, 1.0, 0.0, 0.0, 0.0), 20_000.0, 0.0).interval_s > 0
     tiered = cadence(CheckpointCost(0.0, 0.1, 5000.0, 0.01, 0.0, "memory", 0.1), 20_000.0)
     assert tiered.interval_s < 100.0
     assert tiered.storage_interval_s >= 5000.0

@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from argosy.facts import Values
+from argosy.facts import FactError, Values
 from argosy.laws import checkpoint as law
 
 Array = Any  # float or numpy array (n,): one entry per draw
-_LEAST_STOP_S = 1e-3  # a draw of the band may reach zero, but no checkpoint is free
+_LEAST_S = 1e-3  # draws and scenarios may say zero, but no checkpoint is free, nor do two coincide
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +59,7 @@ def checkpoint_cost(
     """
     write = law.transfer_time(size_bytes, _write_bandwidth(values, nodes, storage_bytes_per_s))
     copy = np.maximum(
-        np.maximum(values["reliability.checkpoint.blocking"], _LEAST_STOP_S),
+        np.maximum(values["reliability.checkpoint.blocking"], _LEAST_S),
         law.transfer_time(size_bytes / accelerators, values["reliability.checkpoint.host_copy_bandwidth"]),
     )
     fast = next((tier for tier in tiers if tier in ("memory", "local")), "")
@@ -69,7 +69,7 @@ def checkpoint_cost(
             values["reliability.checkpoint.memory_loss_share"] if fast == "memory" else node_failure_share
         )
     elif fast:
-        raise ValueError(f"checkpoint tiers {list(tiers)} keep nothing when {fast} is lost: add storage")
+        raise FactError(f"checkpoint tiers {list(tiers)} keep nothing when {fast} is lost: add storage")
     if mode == "sync" and not fast:
         return CheckpointCost(size_bytes, copy + write, 0.0, 0.0, write)
     interference = values["reliability.checkpoint.interference"] if mode == "async" else 1.0
@@ -108,9 +108,10 @@ def cadence(cost: CheckpointCost, mtbf_s: Array, interval_s: Array | None = None
     mtbf = np.minimum(mtbf_s, 3.2e10)
     if not cost.fast:
         best = law.optimal_interval(cost.overhead_s, mtbf) if interval_s is None else interval_s
-        shortest = cost.persist_s * (1.0 - np.asarray(cost.interference))
+        shortest = np.maximum(cost.persist_s * (1.0 - np.asarray(cost.interference)), _LEAST_S)
         return Cadence(np.maximum(best, shortest), 1.0, np.asarray(best < shortest)[()])
     fast = law.optimal_interval(cost.blocking_s, mtbf) if interval_s is None else interval_s
+    fast = np.maximum(fast, _LEAST_S)
     with np.errstate(divide="ignore"):
         rare = np.minimum(np.divide(mtbf, cost.loss_share), 3.2e10)
     slow = np.maximum(
