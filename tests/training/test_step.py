@@ -61,7 +61,9 @@ def test_compute_parts_sum_to_compute(job_and_layouts, device, network, stack):
     steps = evaluate(job, device, network, stack, layouts)
     np.testing.assert_allclose(sum(steps.compute_parts.values()), steps.breakdown["compute"], rtol=1e-9)
     for name, value in steps.compute_parts.items():  # no kernel beats the peak of its format
-        assert (value >= -1e-9).all(), name
+        # N counts norms and biases, which multiply nothing: a trace of products below 6 N.
+        slack = 1e-4 * steps.step_s if name == "products_beyond_6n" else 1e-9
+        assert (value >= -slack).all(), name
 
 
 def test_useful_share_is_the_utilisation(small, device, network, stack):
