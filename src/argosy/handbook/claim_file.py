@@ -12,12 +12,38 @@ from argosy.facts import FactError
 from argosy.handbook.claims import Claim, judgement_problem
 
 LARGEST = 20_000_000  # bytes
-IGNORED = frozenset({"recomputed_value", "relative_difference", "verdict", "primary_source", "cross_checks", "correct_unit", "computed_value", "rule", "laws"})
-_TEXT = ("id", "statement", "seed", "section", "formula", "unit", "explanation", "holds", "source", "tempting", "printed")
+IGNORED = frozenset(
+    {
+        "recomputed_value",
+        "relative_difference",
+        "verdict",
+        "primary_source",
+        "cross_checks",
+        "correct_unit",
+        "computed_value",
+        "rule",
+        "laws",
+    }
+)
+_TEXT = (
+    "id",
+    "statement",
+    "seed",
+    "section",
+    "formula",
+    "unit",
+    "explanation",
+    "holds",
+    "source",
+    "tempting",
+    "printed",
+)
 
 
 def read_claims(path: Path) -> list[Claim]:
-    """The claims of a YAML file (a list of mappings, or a mapping with `claims`). FactError tells every fault as file:line:column."""
+    """The claims of a YAML file (a list of mappings, or a mapping with `claims`). FactError tells every
+    fault as file:line:column.
+    """
     entries = _entries(path)
     claims: list[Claim] = []
     problems: list[str] = []
@@ -59,7 +85,9 @@ def _entries(path: Path) -> Any:
     if isinstance(content, Mapping):
         content = content.get("claims")
     if not isinstance(content, list) or not content:
-        raise FactError(f"{path}:1:1: expected a list of claims, each with id and statement; see docs/handbook.md")
+        raise FactError(
+            f"{path}:1:1: expected a list of claims, each with id and statement; see docs/handbook.md"
+        )
     return content
 
 
@@ -90,11 +118,15 @@ def _faults(entry: Any) -> list[str]:
     known = {each.name for each in fields(Claim)}
     faults = [f"unknown key {key!r}{_near(str(key), known)}" for key in entry if key not in known | IGNORED]
     faults += [f"{key} is missing" for key in ("id", "statement") if not entry.get(key)]
-    faults += [f"{key} must be text" for key in _TEXT if not isinstance(entry.get(key) or "", str) and key != "seed"]
+    faults += [
+        f"{key} must be text" for key in _TEXT if not isinstance(entry.get(key) or "", str) and key != "seed"
+    ]
     if not isinstance(entry.get("inputs") or {}, Mapping):
         faults.append("inputs must be a mapping of names to numbers")
     elif bad := [name for name, value in (entry.get("inputs") or {}).items() if not _is_input(value)]:
-        faults.append(f"inputs {', '.join(map(str, bad))}: write numbers in SI units (4e11, not '400 Gb/s'), or lists of numbers")
+        faults.append(
+            f"inputs {', '.join(map(str, bad))}: write numbers in SI units (4e11, not '400 Gb/s') or lists"
+        )
     if entry.get("judgement") is not None and (problem := judgement_problem(entry["judgement"])):
         faults.append(problem)
     return faults
@@ -112,13 +144,17 @@ def _near(key: str, known: set[str]) -> str:
 
 
 def _claim(entry: Mapping[str, Any]) -> Claim:
-    content = {each.name: _plain(entry[each.name]) for each in fields(Claim) if entry.get(each.name) is not None}
+    content = {
+        each.name: _plain(entry[each.name]) for each in fields(Claim) if entry.get(each.name) is not None
+    }
     content["seed"] = str(content.get("seed", ""))
     content.setdefault("source", entry.get("primary_source"))
     if isinstance(content.get("correct_value"), str):
         content["correct_value"] = repr(content["correct_value"])
     if "=" in content.get("formula", "") and "(" not in content["formula"].split("=")[0]:
-        content["formula"] = content["formula"].split("=", 1)[1].strip()  # "servers = cards / 8": the name is the claim's own
+        content["formula"] = (
+            content["formula"].split("=", 1)[1].strip()
+        )  # "servers = cards / 8": the name is the claim's own
     return Claim(**content)
 
 

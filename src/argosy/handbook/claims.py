@@ -1,4 +1,6 @@
-"""The claims of the two documents, and of any document in the same form, computed by the laws and judged by stated rules."""
+"""The claims of the two documents, and of any document in the same form, computed by the laws and judged by
+stated rules.
+"""
 
 from __future__ import annotations
 
@@ -17,9 +19,11 @@ RIGHT = ("reproduces", "rounds")
 
 @dataclass(frozen=True)
 class Claim:
-    """What a document says, and how to compute it. `formula` gives the number in `unit`; `holds` is a condition over that `value`.
+    """What a document says, and how to compute it. `formula` gives the number in `unit`; `holds` is a
+    condition over that `value`.
 
-    `judgement` (verdict, basis, source) is for what a number cannot settle; `correct_value` is a formula or a quoted text.
+    `judgement` (verdict, basis, source) is for what a number cannot settle; `correct_value` is a formula or
+    a quoted text.
     """
 
     id: str
@@ -41,7 +45,9 @@ class Claim:
 
 @dataclass(frozen=True)
 class Checked:
-    """A claim with its computed value (in the claim's unit), verdict, the rule that gave it, and the right value where it is wrong."""
+    """A claim with its computed value (in the claim's unit), verdict, the rule that gave it, and the right
+    value where it is wrong.
+    """
 
     claim: Claim
     computed_value: Any
@@ -59,25 +65,44 @@ class Checked:
         """The claim as the contract's JSON has it."""
         claim = self.claim
         explanation = " ".join(filter(None, (claim.explanation, self.problem)))
-        sources = filter(None, (data.source_text(claim.source), data.source_text((claim.judgement or {}).get("source"))))
+        sources = filter(
+            None, (data.source_text(claim.source), data.source_text((claim.judgement or {}).get("source")))
+        )
         return {
-            "id": claim.id, "seed": claim.seed, "section": claim.section, "statement": claim.statement,
-            "formula": claim.formula, "inputs": dict(claim.inputs), "claimed_value": claim.claimed_value, "unit": claim.unit,
-            "computed_value": self.computed_value, "relative_difference": relative_difference(claim.claimed_value, self.computed_value),
-            "verdict": self.verdict, "rule": self.rule, "correct_value": self.correct_value, "explanation": explanation,
-            "source": "; ".join(dict.fromkeys(sources)) or None, "tempting": claim.tempting, "laws": laws_used(claim.formula) if not self.problem and claim.formula else [],
-        }  # fmt: skip
+            "id": claim.id,
+            "seed": claim.seed,
+            "section": claim.section,
+            "statement": claim.statement,
+            "formula": claim.formula,
+            "inputs": dict(claim.inputs),
+            "claimed_value": claim.claimed_value,
+            "unit": claim.unit,
+            "computed_value": self.computed_value,
+            "relative_difference": relative_difference(claim.claimed_value, self.computed_value),
+            "verdict": self.verdict,
+            "rule": self.rule,
+            "correct_value": self.correct_value,
+            "explanation": explanation,
+            "source": "; ".join(dict.fromkeys(sources)) or None,
+            "tempting": claim.tempting,
+            "laws": laws_used(claim.formula) if not self.problem and claim.formula else [],
+        }
 
 
 def relative_difference(claimed: Any, computed: Any) -> float | None:
     """claimed/computed - 1 of two numbers, else None."""
-    if any(isinstance(side, bool) or not isinstance(side, int | float) for side in (claimed, computed)) or computed == 0:
+    if (
+        any(isinstance(side, bool) or not isinstance(side, int | float) for side in (claimed, computed))
+        or computed == 0
+    ):
         return None
     return float(claimed / computed - 1.0)
 
 
 def check(claim: Claim) -> Checked:
-    """Compute a claim and judge it. A formula that cannot be computed makes it not checkable, and says why."""
+    """Compute a claim and judge it. A formula that cannot be computed makes it not checkable, and says
+    why.
+    """
     computed, problem, holds = None, "", None
     try:
         computed = compute(claim.formula, claim.inputs) if claim.formula else None
@@ -86,8 +111,17 @@ def check(claim: Claim) -> Checked:
         problem = f"Not computed: {error}."
         if claim.judgement is None:
             return Checked(claim, None, "not-checkable", "the formula cannot be computed", None, problem)
-    verdict, rule = decide(claim.claimed_value, computed, printed=claim.printed, holds=holds, judgement=claim.judgement)
-    return Checked(claim, computed, verdict, rule, None if verdict in RIGHT else _correct(claim, computed, verdict), problem)
+    verdict, rule = decide(
+        claim.claimed_value, computed, printed=claim.printed, holds=holds, judgement=claim.judgement
+    )
+    return Checked(
+        claim,
+        computed,
+        verdict,
+        rule,
+        None if verdict in RIGHT else _correct(claim, computed, verdict),
+        problem,
+    )
 
 
 def _correct(claim: Claim, computed: Any, verdict: str) -> Any:
@@ -100,7 +134,9 @@ def _correct(claim: Claim, computed: Any, verdict: str) -> Any:
 @cache
 def handbook_claims() -> tuple[Claim, ...]:
     """The claims of both documents, from data/claims, in the order of the documents."""
-    entries = [entry for path in sorted((data.FOLDER / "claims").glob("*.yaml")) for entry in data.read_yaml(path)]
+    entries = [
+        entry for path in sorted((data.FOLDER / "claims").glob("*.yaml")) for entry in data.read_yaml(path)
+    ]
     return tuple(Claim(**entry) for entry in entries)
 
 
@@ -110,9 +146,11 @@ def checked_handbook() -> list[Checked]:
 
 
 def check_file(path: str | Path) -> list[Checked]:
-    """The claims of a user's YAML file, judged by the same rules; FactError lists every fault of the file with its line.
+    """The claims of a user's YAML file, judged by the same rules; FactError lists every fault of the file
+    with its line.
 
-    A claim whose formula is prose but whose id the handbook knows is computed by the handbook's formula and inputs (and said so).
+    A claim whose formula is prose but whose id the handbook knows is computed by the handbook's formula and
+    inputs (and said so).
     """
     from argosy.handbook.claim_file import read_claims
 
@@ -122,14 +160,21 @@ def check_file(path: str | Path) -> list[Checked]:
 
 def _check_own(claim: Claim, ours: Claim | None) -> Checked:
     own = check(claim)
-    if ours is None or not (own.problem or (own.computed_value is None and own.rule == "nothing to compare with")):
+    if ours is None or not (
+        own.problem or (own.computed_value is None and own.rule == "nothing to compare with")
+    ):
         return own
     from dataclasses import replace
 
     borrowed = replace(
-        ours, statement=claim.statement, seed=claim.seed, section=claim.section, claimed_value=claim.claimed_value, printed=claim.printed or ours.printed,
+        ours,
+        statement=claim.statement,
+        seed=claim.seed,
+        section=claim.section,
+        claimed_value=claim.claimed_value,
+        printed=claim.printed or ours.printed,
         explanation=f"{ours.explanation} (Computed with the handbook's formula for {ours.id}.)",
-    )  # fmt: skip
+    )
     return check(borrowed)
 
 

@@ -1,8 +1,9 @@
 """Formulas written as text, computed by the product's own laws and never run as code.
 
-A formula is arithmetic over named inputs, calls of laws (`training_time.training_time(parameters=N, ...)`), facts
-(`fact("accelerators.H100-SXM.peak_bf16")`) and a few mathematical functions. Everything else is refused: the text is parsed to a
-syntax tree, and only the node types listed here have a meaning. Numbers are SI; `hour`, `giga` and the like convert.
+A formula is arithmetic over named inputs, calls of laws (`training_time.training_time(parameters=N, ...)`),
+facts (`fact("accelerators.H100-SXM.peak_bf16")`) and a few mathematical functions. Everything else is
+refused: the text is parsed to a syntax tree, and only the node types listed here have a meaning. Numbers
+are SI; `hour`, `giga` and the like convert.
 """
 
 from __future__ import annotations
@@ -15,31 +16,64 @@ import pkgutil
 from collections.abc import Callable, Mapping
 from functools import cache
 from importlib import import_module
-from typing import Any
+from typing import Any, cast
 
 from argosy.facts import FactError
 
 LONGEST = 2000  # characters: a formula is one line of a textbook
 CONSTANTS: dict[str, float] = {
-    "minute": 60.0, "hour": 3600.0, "day": 86400.0, "year": 365.0 * 86400.0,
-    "kilo": 1e3, "mega": 1e6, "giga": 1e9, "tera": 1e12, "peta": 1e15,
-    "milli": 1e-3, "micro": 1e-6, "percent": 1e-2, "true": True, "false": False,
-}  # fmt: skip
+    "minute": 60.0,
+    "hour": 3600.0,
+    "day": 86400.0,
+    "year": 365.0 * 86400.0,
+    "kilo": 1e3,
+    "mega": 1e6,
+    "giga": 1e9,
+    "tera": 1e12,
+    "peta": 1e15,
+    "milli": 1e-3,
+    "micro": 1e-6,
+    "percent": 1e-2,
+    "true": True,
+    "false": False,
+}
 FUNCTIONS: dict[str, Callable[..., Any]] = {
-    "min": min, "max": max, "abs": abs, "sum": sum, "len": len, "round": round, "ceil": math.ceil, "floor": math.floor,
-    "sqrt": math.sqrt, "exp": math.exp, "log": math.log, "log2": math.log2,
-}  # fmt: skip
+    "min": min,
+    "max": max,
+    "abs": abs,
+    "sum": sum,
+    "len": len,
+    "round": round,
+    "ceil": math.ceil,
+    "floor": math.floor,
+    "sqrt": math.sqrt,
+    "exp": math.exp,
+    "log": math.log,
+    "log2": math.log2,
+}
 _BINARY: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
-    ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.Div: operator.truediv,
-    ast.FloorDiv: operator.floordiv, ast.Mod: operator.mod, ast.Pow: lambda base, exponent: float(base) ** float(exponent),
-}  # fmt: skip
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+    ast.Div: operator.truediv,
+    ast.FloorDiv: operator.floordiv,
+    ast.Mod: operator.mod,
+    ast.Pow: lambda base, exponent: float(base) ** float(exponent),
+}
 _COMPARE: dict[type[ast.cmpop], Callable[[Any, Any], bool]] = {
-    ast.Lt: operator.lt, ast.LtE: operator.le, ast.Gt: operator.gt, ast.GtE: operator.ge, ast.Eq: operator.eq, ast.NotEq: operator.ne,
-}  # fmt: skip
+    ast.Lt: operator.lt,
+    ast.LtE: operator.le,
+    ast.Gt: operator.gt,
+    ast.GtE: operator.ge,
+    ast.Eq: operator.eq,
+    ast.NotEq: operator.ne,
+}
 
 
 class FormulaError(FactError):
-    """A formula that cannot be computed: not arithmetic, an unknown name or law, or arguments outside a law's range."""
+    """A formula that cannot be computed: not arithmetic, an unknown name or law, or arguments outside a
+    law's range.
+    """
 
 
 @cache
@@ -47,34 +81,51 @@ def law_modules() -> tuple[str, ...]:
     """The names of the modules in `argosy.laws`."""
     import argosy.laws
 
-    return tuple(sorted(module.name for module in pkgutil.iter_modules(argosy.laws.__path__) if module.name != "arrays"))
+    return tuple(
+        sorted(
+            module.name for module in pkgutil.iter_modules(argosy.laws.__path__) if module.name != "arrays"
+        )
+    )
 
 
 def law(name: str) -> Callable[..., Any]:
-    """The law called `module.function`; FormulaError for a module or a public function that is not there."""
+    """The law called `module.function`; FormulaError for a module or a public function that is not
+    there.
+    """
     module_name, _, function_name = name.partition(".")
     if module_name not in law_modules():
         raise FormulaError(f"there is no law module {module_name!r}; there are: {', '.join(law_modules())}")
     module = import_module(f"argosy.laws.{module_name}")
     function = getattr(module, function_name, None)
-    public = not function_name.startswith("_") and inspect.isfunction(function) and function.__module__ == module.__name__
+    public = (
+        not function_name.startswith("_")
+        and inspect.isfunction(function)
+        and function.__module__ == module.__name__
+    )
     if not public:
-        raise FormulaError(f"argosy.laws.{module_name} has no law {function_name!r}; it has: {', '.join(laws_of(module_name))}")
-    return function  # type: ignore[no-any-return]
+        raise FormulaError(
+            f"laws.{module_name} has no law {function_name!r}; it has: {', '.join(laws_of(module_name))}"
+        )
+    return cast(Callable[..., Any], function)
 
 
 def laws_of(module_name: str) -> list[str]:
     """The public functions of one law module, in order of the file."""
     module = import_module(f"argosy.laws.{module_name}")
     members = inspect.getmembers(module, inspect.isfunction)
-    own = [(function.__code__.co_firstlineno, name) for name, function in members if function.__module__ == module.__name__]
+    own = [
+        (function.__code__.co_firstlineno, name)
+        for name, function in members
+        if function.__module__ == module.__name__
+    ]
     return [name for _, name in sorted(own) if not name.startswith("_")]
 
 
 def compute(formula: str, names: Mapping[str, Any] | None = None) -> Any:
     """The value of `formula` with `names` (inputs: numbers, texts, lists, mappings) in it.
 
-    Numbers come back as Python floats (or ints, bools, lists, mappings of them). FormulaError tells what is wrong.
+    Numbers come back as Python floats (or ints, bools, lists, mappings of them). FormulaError tells what is
+    wrong.
     """
     tree = _parsed(formula)
     known = {**CONSTANTS, **(names or {})}
@@ -86,8 +137,8 @@ def compute(formula: str, names: Mapping[str, Any] | None = None) -> Any:
         raise FormulaError(f"{formula!r} cannot be computed: {error}") from error
     except RecursionError as error:
         raise FormulaError("the formula is nested too deeply") from error
-    if isinstance(value, float) and not math.isfinite(value):
-        raise FormulaError(f"{formula!r} gives no finite number")
+    if isinstance(value, complex) or (isinstance(value, float) and not math.isfinite(value)):
+        raise FormulaError(f"{formula!r} gives no finite real number")
     return value
 
 
@@ -103,7 +154,9 @@ def _parsed(formula: str) -> ast.Expression:
     try:
         return ast.parse(formula.strip(), mode="eval")
     except (SyntaxError, ValueError, MemoryError, RecursionError) as error:
-        raise FormulaError(f"{formula!r} is not a formula: write arithmetic over the inputs, or a law with its arguments") from error
+        raise FormulaError(
+            f"{formula!r} is not a formula: write arithmetic over the inputs, or a law with its arguments"
+        ) from error
 
 
 def _value(node: ast.expr, names: Mapping[str, Any]) -> Any:
@@ -126,28 +179,40 @@ def _value(node: ast.expr, names: Mapping[str, Any]) -> Any:
             return combine(bool(_value(each, names)) for each in values)
         case ast.Compare(left=left, ops=ops, comparators=rights) if all(type(op) in _COMPARE for op in ops):
             operands = [_value(each, names) for each in (left, *rights)]
-            return all(_COMPARE[type(op)](a, b) for op, a, b in zip(ops, operands, operands[1:], strict=False))
+            return all(
+                _COMPARE[type(op)](a, b) for op, a, b in zip(ops, operands, operands[1:], strict=False)
+            )
         case ast.List(elts=elements) | ast.Tuple(elts=elements):
             return [_value(each, names) for each in elements]
         case ast.Dict(keys=keys, values=values) if None not in keys:
-            return {_value(key, names): _value(each, names) for key, each in zip(keys, values, strict=True) if key is not None}
+            return {
+                _value(key, names): _value(each, names)
+                for key, each in zip(keys, values, strict=True)
+                if key is not None
+            }
         case ast.Subscript(value=whole, slice=key):
             return _value(whole, names)[_value(key, names)]
         case ast.Call(func=function, args=arguments, keywords=keywords) if all(each.arg for each in keywords):
             given = {str(each.arg): _value(each.value, names) for each in keywords}
             return _called(function, [_value(each, names) for each in arguments], given)
-    raise FormulaError(f"formulas cannot contain {ast.unparse(node)!r}: write arithmetic over the inputs, or a law with its arguments")
+    raise FormulaError(
+        f"formulas cannot contain {ast.unparse(node)!r}: write arithmetic over inputs, or a law"
+    )
 
 
 def _called(function: ast.expr, arguments: list[Any], keywords: dict[str, Any]) -> Any:
     match function:
         case ast.Attribute(value=ast.Name(id=module), attr=name):
-            return law(f"{module}.{name}")(*(_array(each) for each in arguments), **{key: _array(each) for key, each in keywords.items()})
+            return law(f"{module}.{name}")(
+                *(_array(each) for each in arguments), **{key: _array(each) for key, each in keywords.items()}
+            )
         case ast.Name(id="fact"):
             return _fact(*arguments)
         case ast.Name(id=name) if name in FUNCTIONS:
             return FUNCTIONS[name](*arguments, **keywords)
-    raise FormulaError(f"{ast.unparse(function)!r} is not a function of formulas; laws are written module.function")
+    raise FormulaError(
+        f"{ast.unparse(function)!r} is not a function of formulas; laws are written module.function"
+    )
 
 
 def _fact(path: str) -> float:

@@ -1,11 +1,12 @@
-"""The rules by which a claim is judged: over the number it states, the precision it was printed with, and the number computed.
+"""The rules by which a claim is judged: over the number it states, the precision it was printed with, and
+the number computed.
 
 In this order, the first that applies:
-1. A `judgement` (attribution, contradiction, no evidence, a statement without a number) states its verdict, with reason and source.
-2. A `holds` condition over the computed value: true reproduces, false is wrong.
-3. Two numbers: equal to one part in 10¹² reproduces; within one unit of the last printed digit (rounded up, down or to nearest) rounds;
-   anything else is wrong. A claimed range reproduces a number inside it, and rounds one that enters it by rounding;
-   a claimed number inside a computed range reproduces.
+1. A `judgement` (attribution, contradiction, no evidence, a statement without a number) states its verdict,
+with reason and source. 2. A `holds` condition over the computed value: true reproduces, false is wrong.
+3. Two numbers: equal to one part in 10¹² reproduces; within one unit of the last printed digit (rounded up,
+down or to nearest) rounds; anything else is wrong. A claimed range reproduces a number inside it, and
+rounds one that enters it by rounding; a claimed number inside a computed range reproduces.
 4. Nothing to compare with: not checkable.
 """
 
@@ -16,13 +17,32 @@ from collections.abc import Mapping
 from decimal import Decimal
 from typing import Any
 
-VERDICTS = ("reproduces", "rounds", "wrong", "wrong-attribution", "inconsistent-with-other-claim", "not-checkable")
-BASES = ("attribution", "contradiction", "no evidence", "opinion", "forecast", "convention", "illustration", "qualitative", "counterexample", "citation")
+VERDICTS = (
+    "reproduces",
+    "rounds",
+    "wrong",
+    "wrong-attribution",
+    "inconsistent-with-other-claim",
+    "not-checkable",
+)
+BASES = (
+    "attribution",
+    "contradiction",
+    "no evidence",
+    "opinion",
+    "forecast",
+    "convention",
+    "illustration",
+    "qualitative",
+    "counterexample",
+    "citation",
+)
 EXACT = 1e-12  # relative: what two orders of the same floating-point operations may differ by
 
 
 def last_place(printed: str) -> float:
-    """The unit of the last printed digit: "98.04" gives 0.01, "1,840,000" gives 10⁴ (zeros at the end of a whole number are not digits).
+    """The unit of the last printed digit: "98.04" gives 0.01, "1,840,000" gives 10⁴ (zeros at the end of a
+    whole number are not digits).
 
     Raises ValueError for a text that is no number.
     """
@@ -37,7 +57,9 @@ def last_place(printed: str) -> float:
 
 
 def compare(claimed: float, computed: float, printed: str | None = None) -> str:
-    """"reproduces", "rounds" or "wrong" for one claimed number; `printed` is its text where the digits matter ("5.30")."""
+    """ "reproduces", "rounds" or "wrong" for one claimed number; `printed` is its text where the digits
+    matter ("5.30").
+    """
     if math.isclose(claimed, computed, rel_tol=EXACT, abs_tol=1e-300):
         return "reproduces"
     unit = last_place(printed or repr(claimed))
@@ -49,7 +71,9 @@ def _within(value: float, bounds: list[float]) -> bool:
 
 
 def compare_any(claimed: Any, computed: Any, printed: str | None = None) -> str:
-    """`compare` for numbers and ranges ([low, high]) on either side; "not-checkable" where one side has no number."""
+    """`compare` for numbers and ranges ([low, high]) on either side; "not-checkable" where one side has no
+    number.
+    """
     is_range = [isinstance(side, list | tuple) for side in (claimed, computed)]
     if is_range == [True, True]:
         verdicts = [compare(a, b) for a, b in zip(claimed, computed, strict=True)]
@@ -70,7 +94,14 @@ def _is_number(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
-def decide(claimed: Any, computed: Any, *, printed: str | None = None, holds: bool | None = None, judgement: Mapping[str, Any] | None = None) -> tuple[str, str]:
+def decide(
+    claimed: Any,
+    computed: Any,
+    *,
+    printed: str | None = None,
+    holds: bool | None = None,
+    judgement: Mapping[str, Any] | None = None,
+) -> tuple[str, str]:
     """The verdict and the rule that gave it, by the rules of this module."""
     if judgement is not None:
         return str(judgement["verdict"]), f"judgement ({judgement['basis']})"

@@ -38,14 +38,15 @@ def regime(rho: float) -> str:
 
 @dataclass(frozen=True)
 class Advice:
-    """One change: its name, ρ after it, step time after it (s, with the given overlap), and samples per
-    second against before (ratio).
+    """One change: its name, ρ and step time (s) after it; samples per second of the job, and of each device,
+    against the present ones (ratios).
     """
 
     change: str
     rho: float
     step_s: float
     throughput: float
+    per_device: float
 
 
 def ranked_advice(
@@ -55,12 +56,14 @@ def ranked_advice(
     computation_s: float,
     overlap: float = 0.0,
 ) -> list[Advice]:
-    """Changes to a data-parallel step, best ρ first, each computed with the same cost function.
+    """Changes to a data-parallel step, each computed with the same cost function, best yield of a device
+    first.
 
     `communication(bytes, devices) -> s` is the collective's cost; `message_bytes` the gradient (bytes);
     `computation_s` per step and device. The changes: twice and four times the batch per device (or as many
     accumulation steps), half and a quarter of the devices at the same global batch, 2x and 4x gradient
-    compression, full overlap. `throughput` counts samples per second of the job against the present one.
+    compression, full overlap. Fewer devices raise the yield of each and lower the job's throughput: both are
+    in the answer. Compression loses precision, a larger batch may lose statistical efficiency (`batch`).
     """
 
     def advice(
@@ -74,7 +77,8 @@ def ranked_advice(
         talked = communication(message_bytes * byte_factor, devices * devices_factor)
         step = computed + exposed_time(talked, computed, hidden)
         samples = work_factor * devices_factor
-        return Advice(change, ratio(talked, computed), step, samples / step * present)
+        throughput = samples / step * present
+        return Advice(change, ratio(talked, computed), step, throughput, throughput / devices_factor)
 
     present = computation_s + exposed_time(communication(message_bytes, devices), computation_s, overlap)
     changes = [
@@ -87,4 +91,4 @@ def ranked_advice(
         advice("gradients compressed 4x", byte_factor=0.25),
         advice("communication fully overlapped", hidden=1.0),
     ]
-    return sorted(changes, key=lambda each: (each.rho, each.step_s))
+    return sorted(changes, key=lambda each: (-each.per_device, -each.throughput))

@@ -38,7 +38,12 @@ def all_to_all_same_rail_share(size: Array, stride: Array, node_devices: Array) 
 
 
 def same_rail_share(
-    tensor_parallel: Array, pipeline_parallel: Array, data_parallel: Array, node_devices: Array, pipeline_bytes: Array = 1.0, data_bytes: Array = 1.0
+    tensor_parallel: Array,
+    pipeline_parallel: Array,
+    data_parallel: Array,
+    node_devices: Array,
+    pipeline_bytes: Array = 1.0,
+    data_bytes: Array = 1.0,
 ) -> Array:
     """Share of pipeline and data-parallel bytes (0–1) that stay on one rail, rank order TP, PP, DP.
 
@@ -48,7 +53,13 @@ def same_rail_share(
     """
     sizes = (np.asarray(pipeline_parallel), np.asarray(data_parallel))
     strides = (np.asarray(tensor_parallel), np.multiply(tensor_parallel, pipeline_parallel))
-    weights = [np.where(size > 1, weight, 0.0) for size, weight in zip(sizes, (pipeline_bytes, data_bytes), strict=True)]
+    weights = [
+        np.where(size > 1, weight, 0.0)
+        for size, weight in zip(sizes, (pipeline_bytes, data_bytes), strict=True)
+    ]
     require(weights[0] + weights[1] > 0, "neither pipeline nor data parallelism sends anything")
-    shares = [ring_same_rail_share(np.maximum(size, 2), stride, node_devices) for size, stride in zip(sizes, strides, strict=True)]
+    shares = [
+        ring_same_rail_share(np.maximum(size, 2), stride, node_devices)
+        for size, stride in zip(sizes, strides, strict=True)
+    ]
     return plain((weights[0] * shares[0] + weights[1] * shares[1]) / (weights[0] + weights[1]))
