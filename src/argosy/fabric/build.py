@@ -35,6 +35,17 @@ class Outer:
 HABIT = {"infiniband": "adaptive", "roce": "ecmp", "efa": "spray", "ici": "static", "ub": "static"}
 
 
+@dataclass(frozen=True)
+class Transport:
+    """How messages travel between hosts: protocol, routing (None: the protocol's habit), and the share of the
+    wire that large ones get (None: the measured share of the protocol).
+    """
+
+    protocol: str
+    routing: str | None = None
+    delivered: float | None = None
+
+
 def build_network(fleet: Any, values: Any) -> TieredNetwork:
     """The network of a fleet's compute fabric, its domains and shares found from the cable list.
 
@@ -42,66 +53,72 @@ def build_network(fleet: Any, values: Any) -> TieredNetwork:
     carries). FactError (DesignError) for names and topologies that are not known, or not yet modelled for
     communication.
     """
-    entry = load_catalog().entry("accelerators", fleet.accelerator.name)
-    accelerator = f"accelerators.{entry.name}"
-    scale_up = values[f"{accelerator}.scale_up_bandwidth"]
-    domain = int(values.facts[f"{accelerator}.scale_up_domain"].value)
-    measured = pairs.links_of_chip(entry.text.get("generation", ""))
-    link = float(values.facts[f"{accelerator}.scale_up_bandwidth"].value)
-    generation = measured or pairs.nearest_generation(link)
     fabric = fleet.compute_fabric
     if fabric.topology in NOT_TREES:
-        raise DesignError(
-            f"communication over a {fabric.topology} is not modelled yet; its cables are (argosy fabric)"
-        )
-    protocol = fleet_protocol(fleet, fabric)
-    delivered = fabric.delivered or values[f"transports.{protocol}.delivered"]
-    routing = values[f"routing.{fabric.routing or HABIT[protocol]}.share"]
-    outer = outer_levels(
-        fleet_topology(fleet, fabric), fabric, fleet.count, domain, delivered, routing, values
-    )
-    latency, start = (
-        values[f"transports.{protocol}.latency_scale"],
-        values.get(f"transports.{protocol}.start", 0.0),
-    )
+        raise DesignError(f"communication over a {fabric.topology} is not modelled yet, only its cables are")
+    accelerator = load_catalog().entry("accelerators", fleet.accelerator.name).name
+    domain = int(values.facts[f"accelerators.{accelerator}.scale_up_domain"].value)
+    transport = Transport(fleet_protocol(fleet, fabric), fabric.routing, fabric.delivered)
+    balanced = fabric.pods if fabric.placement == "balanced" else None
+    topology = fleet_topology(fleet, fabric)
+    return network_over(topology, values, accelerator, domain, transport, fleet.count, balanced)
+
+
+def network_over(
+    topology: Topology,
+    values: Any,
+    accelerator: str,
+    domain: int,
+    transport: Transport,
+    count: int,
+    balanced_pods: int | None = None,
+) -> TieredNetwork:
+    """The network of `count` accelerators (a catalog name), `domain` of them joined by scale-up links, over a
+    topology.
+
+    `balanced_pods`: pods that the job fills evenly; None: it fills them in order.
+    """
+    entry = load_catalog().entry("accelerators", accelerator)
+    scale_up = f"accelerators.{entry.name}.scale_up_bandwidth"
+    measured = pairs.links_of_chip(entry.text.get("generation", ""))
+    generation = measured or pairs.nearest_generation(float(values.facts[scale_up].value))
+    delivered = transport.delivered or values[f"transports.{transport.protocol}.delivered"]
+    routing = values[f"routing.{transport.routing or HABIT[transport.protocol]}.share"]
+    pod = count / balanced_pods if balanced_pods else None
+    outer = [
+        level
+        for level in outer_levels(topology, delivered, routing, values, pod)
+        if level.size
+        > domain  # a leaf no larger than the scale-up domain joins nothing that is not joined already
+    ]
+    latency = values[f"transports.{transport.protocol}.latency_scale"]
+    start = values.get(f"transports.{transport.protocol}.start", 0.0)
     return tiered_network(
-        generation, domain, scale_up, outer, latency, fleet.count, start, measured is not None
+        generation, domain, values[scale_up], outer, latency, count, start, measured is not None
     )
 
 
 def outer_levels(
-    topology: Topology,
-    fabric: Any,
-    count: int,
-    scale_up_domain: int,
-    delivered: Array,
-    routing: Array,
-    values: Any,
+    topology: Topology, delivered: Array, routing: Array, values: Any, pod: float | None = None
 ) -> list[Outer]:
     """The levels outside the scale-up domain: at each, the wires that join what lies inside it.
 
     The first level's wires are the hosts' cards; each further one's are the uplinks of the domains inside,
     per accelerator: the cards' rate over the oversubscription that the cables show. Routing shares the
-    uplinks.
+    uplinks. `pod`: accelerators of the job in one pod, where that is not the pod's whole size.
     """
-    per_host = topology.design.accelerators_per_host or topology.design.nics_per_host
-    rate = topology.design.nics_per_host * topology.design.rate / 8 / per_host
+    design = topology.design
+    per_host = design.accelerators_per_host or design.nics_per_host
+    rate = design.nics_per_host * design.rate / 8 / per_host
     shares = list(oversubscription(topology.cables).values())
     levels: list[Outer] = []
-    switches = 1
+    switches, share = 1, delivered
     for index, inside in enumerate(topology.domains):
-        size = inside.hosts * per_host
-        if inside.name == "pod" and fabric.placement == "balanced" and fabric.pods:
-            size = count / fabric.pods
-        if size > scale_up_domain:
-            levels.append(
-                Outer(inside.name, size, rate, delivered, hop_s=hop_seconds(topology, switches, values))
-            )
+        size = pod if pod and inside.name == "pod" else inside.hosts * per_host
+        levels.append(Outer(inside.name, size, rate, share, hop_seconds(topology, switches, values)))
         rate = rate / max(shares[index], 1.0)
-        switches += 2
-        delivered = delivered * (routing if index == 0 else 1.0)
-    levels.append(Outer("all", math.inf, rate, delivered, hop_s=hop_seconds(topology, switches, values)))
-    return levels
+        switches, share = switches + 2, delivered * routing
+    return [*levels, Outer("all", math.inf, rate, share, hop_seconds(topology, switches, values))]
 
 
 def hop_seconds(topology: Topology, switches: int, values: Any) -> Array:

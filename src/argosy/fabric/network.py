@@ -11,7 +11,7 @@ protocols, measured or from its tuning model (`argosy.fabric.pairs`). NCCL takes
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -198,8 +198,12 @@ class TieredNetwork:
         domain need only send each rank's message once and receive one result: (1 + 1/N)·M where that is less
         than 2(N−1)/N·M.
         """
+        return np.maximum.reduce(np.broadcast_arrays(*self.cut_bounds(kind, bytes, size, stride)))[()]
+
+    def cut_bounds(self, kind: str, bytes: Array, size: Array, stride: Array) -> list[Array]:
+        """The cut bound of every level (s), 0 where the group does not cross it."""
         group = _Group(self, size, stride)
-        bound = np.zeros(())
+        bounds = []
         for depth, (level, crosses) in enumerate(zip(self.levels, group.crosses, strict=True)):
             members = group.size / group.outer[depth]
             # What leaves a domain must pass the next level's wires; inside the innermost, its own members
@@ -211,8 +215,8 @@ class TieredNetwork:
             if depth == 0 and kind == "all_reduce" and self.in_network:
                 reduced = collectives.in_switch_all_reduce(np.asarray(bytes), partners, level.bandwidth)
                 wall = np.minimum(wall, reduced)
-            bound = np.maximum(bound, np.where(crosses, wall, 0.0))
-        return bound[()]
+            bounds.append(np.where(crosses, wall, 0.0))
+        return bounds
 
     def _ring(self, bytes: Array, group: _Group, passes: int, share: Array = None) -> Array:
         """Multi-rail ring (s): as many rings as a domain has members, each leaving over a card of its own."""
@@ -342,9 +346,14 @@ def _domains_touched(extent: np.ndarray, domain: float) -> np.ndarray:
     return np.asarray(touched)
 
 
-def share_inside(network: TieredNetwork, size: Array, stride: Array) -> Sequence[Array]:
-    """Share of a ring's hops that each level carries, innermost first: rail locality, pod locality. Sums to
-    1.
+def group_spread(
+    network: TieredNetwork, kind: str, bytes: float, size: int, stride: int
+) -> Iterator[tuple[str, float, float, float]]:
+    """Per level that one group crosses: its name, the domains that it joins, a ring pass's rounds, its cut
+    bound (s).
     """
     group = _Group(network, size, stride)
-    return [steps / np.maximum(group.size - 1, 1) for steps in group.steps]
+    bounds = network.cut_bounds(kind, bytes, size, stride)
+    for depth, level in enumerate(network.levels):
+        if group.crosses[depth]:
+            yield level.name, float(group.outer[depth]), float(group.steps[depth]), float(bounds[depth])

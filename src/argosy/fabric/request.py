@@ -1,0 +1,96 @@
+"""A fabric asked for by numbers rather than by a scenario, and the answers of `argosy fabric`."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from argosy.fabric.analysis import cables_by_kind
+from argosy.fabric.build import Transport, network_over
+from argosy.fabric.fleet import fabric_row
+from argosy.fabric.network import KINDS, TieredNetwork, group_spread
+from argosy.fabric.topologies import Design, DesignError, Topology, build
+from argosy.facts import load_catalog
+from argosy.laws import collectives
+
+TIER_KEYS = ("leaf-uplink", "spine-uplink", "pod-uplink")
+
+
+def requested_topology(design: Design) -> Topology:
+    """The topology of a design that names no switch: the catalog's first with these ports at this rate, if
+    any.
+    """
+    if design.switch:
+        design = _with_switch(design)
+    else:
+        for entry in load_catalog().section("switches"):
+            facts = entry.facts
+            if facts["ports"].value == design.radix and facts["port_rate"].value == design.rate:
+                design = replace(design, switch=entry.name)
+                break
+    return build(design)
+
+
+def fabric_payload(role: str, topology: Topology, values: Any) -> dict[str, Any]:
+    """The contract's keys of `argosy fabric`, without schema and version; `switches` and `cables` by name."""
+    row = fabric_row(role, topology, values)
+    return {
+        **row,
+        "switches": {tier["name"]: tier["switches"] for tier in row["tiers"]},
+        "nics": row["endpoints"],
+        "cables": cables_by_kind(topology.cables),
+    }
+
+
+def request_network(topology: Topology, values: Any, accelerator: str, protocol: str | None) -> TieredNetwork:
+    """The network of a requested topology: one accelerator per card, a host's accelerators joined by scale-up
+    links.
+    """
+    design = topology.design
+    switch = design.switch and load_catalog().entry("switches", design.switch).text.get("protocol")
+    transport = Transport(protocol or switch or "infiniband")
+    if f"transports.{transport.protocol}.delivered" not in values.facts:
+        known = ", ".join(entry.name for entry in load_catalog().section("transports"))
+        raise DesignError(f"protocol {transport.protocol!r} is not known; write one of {known}")
+    count = design.hosts * design.nics_per_host
+    return network_over(topology, values, accelerator, design.nics_per_host, transport, count)
+
+
+def collective_payload(network: TieredNetwork, name: str, message_bytes: float, ranks: int) -> dict[str, Any]:
+    """Time, algorithm, bus bandwidth, bound and phases of one collective over the first `ranks` accelerators.
+
+    `name`: a kind, with hyphens or underscores; `message_bytes` as nccl-tests counts. Phases: per level
+    crossed, how many domains it joins, the rounds of a ring pass over its wires, and the seconds of its cut
+    bound: phases overlap.
+    """
+    kind = name.replace("-", "_").lower().replace("alltoall", "all_to_all")
+    if kind not in KINDS:
+        raise DesignError(f"collective {name!r} is not known; write one of {', '.join(KINDS)}")
+    if not 2 <= ranks <= network.accelerators:
+        raise DesignError(f"a collective takes 2 to {network.accelerators} ranks of this fabric, not {ranks}")
+    if message_bytes <= 0:
+        raise DesignError(f"a message has more than {message_bytes:g} bytes")
+    algorithms = {key: float(s) for key, s in network.algorithms(kind, message_bytes, ranks, 1).items()}
+    algorithm = min(algorithms, key=lambda key: algorithms[key])
+    seconds = algorithms[algorithm]
+    return {
+        "time_s": seconds,
+        "algorithm": algorithm,
+        "algorithms_s": {key: s for key, s in algorithms.items() if np.isfinite(s)},
+        "bus_bandwidth_bytes_per_s": float(collectives.bus_bandwidth(kind, message_bytes, ranks, seconds)),
+        "bound_s": float(network.bound(kind, message_bytes, ranks, 1)),
+        "phases": [
+            {"level": name, "domains": float(domains), "rounds": float(rounds), "bound_s": float(bound)}
+            for name, domains, rounds, bound in group_spread(network, kind, message_bytes, ranks, 1)
+        ],
+    }
+
+
+def _with_switch(design: Design) -> Design:
+    """The design with its switch's catalog name and, where no radix was given, its ports."""
+    entry = load_catalog().entry("switches", design.switch)
+    ports, rate = int(entry.facts["ports"].value), entry.facts["port_rate"].value
+    radix = design.radix or ports * int(rate // design.rate)
+    return replace(design, switch=entry.name, radix=radix)
