@@ -134,10 +134,7 @@ def _correct(claim: Claim, computed: Any, verdict: str) -> Any:
 @cache
 def handbook_claims() -> tuple[Claim, ...]:
     """The claims of both documents, from data/claims, in the order of the documents."""
-    entries = [
-        entry for path in sorted((data.FOLDER / "claims").glob("*.yaml")) for entry in data.read_yaml(path)
-    ]
-    return tuple(Claim(**entry) for entry in entries)
+    return tuple(Claim(**entry) for entry in data.load("claims"))
 
 
 def checked_handbook() -> list[Checked]:
