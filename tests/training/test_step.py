@@ -232,7 +232,7 @@ def test_expected_maximum_of_normals():
     assert expected_maximum(np.array([1.0]))[0] == 0.0
 
 
-@given(st.floats(0, 10), st.floats(0, 1), st.floats(0, 10), st.floats(0, 0.5))
+@given(st.floats(0, 10), st.floats(0, 1.5), st.floats(0, 10), st.floats(0, 0.5))
 def test_exposed_time_stays_within_its_bounds(seconds, hidden, window, drag):
     left = exposed(seconds, hidden, window, drag)
     assert max(0.0, seconds - window) * (1 - 1e-9) <= left + 1e-12

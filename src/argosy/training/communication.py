@@ -42,11 +42,12 @@ class Passes:
 def exposed(seconds: Array, hidden: Array, window: Array, drag: Array = 0.0) -> Array:
     """Seconds of a communication that a step waits for, given what it may hide behind.
 
-    `hidden`: fraction (0–1) that the stack can start early enough; `window`: seconds of compute to hide
-    behind; `drag`: seconds of compute lost per hidden second. seconds − (1 − drag) · min(hidden · seconds,
-    window): never negative, never more than `seconds`, and never decreasing in `seconds`.
+    `hidden`: fraction that the stack can start early enough (draws are cut to 0–1); `window`: seconds of
+    compute to hide behind; `drag`: seconds of compute lost per hidden second.
+    seconds − (1 − drag) · min(hidden · seconds, window): never negative, never more than `seconds`, and never
+    decreasing in `seconds`.
     """
-    return seconds - (1 - drag) * np.minimum(hidden * seconds, window)
+    return seconds - (1 - drag) * np.minimum(np.clip(hidden, 0.0, 1.0) * seconds, window)
 
 
 def tensor_parallel(work: LayerWork, network: Network, layouts: Layouts) -> Passes:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from argosy.facts.fact import Fact
 from argosy.facts.values import Values
 from argosy.training import kernels
@@ -79,7 +81,7 @@ class Device(kernels.Device):
             "peak_flops": peaks,
             "memory_bandwidth": values[f"{prefix}memory_bandwidth"],
             "memory_bytes": values[f"{prefix}memory_capacity"],
-            "sustained_clock": values.get(clock, device_facts()[clock].value),
+            "sustained_clock": np.minimum(values.get(clock, device_facts()[clock].value), 1.0),
             "node_size": node_size,
         }
         return cls(**{**fields, **changes})
