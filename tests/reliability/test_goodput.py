@@ -181,6 +181,8 @@ def test_shares_never_leave_the_unit_interval(
 def test_notes_name_what_binds() -> None:
     starved = goodput(rates(LLAMA_RATE), sync(60.0), Recovery(0.0, 600.0, "spare-swap", 8, 7 * DAY))
     assert any("79 would suffice" in note for note in starved.notes)
+    immune = goodput(rates(1e-4), sync(5.0), Recovery(60.0, 300.0, "replica", replicas=8.0))
+    assert any("no meaning" in note for note in immune.notes)
     slow = CheckpointCost(1e12, 1.0, 900.0, 0.0, load_s=900.0)
     assert any(
         "reading" in note for note in goodput(rates(1e-5), slow, Recovery(0.0, 600.0, repair_s=0.0)).notes

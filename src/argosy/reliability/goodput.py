@@ -150,6 +150,11 @@ def _notes(
             f"reading the checkpoint alone takes {np.median(cost.load_s):.0f} s, longer than the restart of "
             f"{np.median(recovery.restart_s):.0f} s"
         )
+    if np.median(stopping_per_s(rates, recovery)) == 0 and np.median(rates.per_s) > 0:
+        notes.append(
+            f"under the policy {recovery.policy} these rates hold no failure that stops the whole job, so that the "
+            "checkpoint interval has no meaning: give a rate for software"
+        )
     waiting = float(np.median(shares["spare_wait"]))
     if waiting > 0.01:
         enough = float(np.median(spares_needed(rates, recovery.repair_s)))
