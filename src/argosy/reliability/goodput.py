@@ -152,8 +152,8 @@ def _notes(
         )
     if np.median(stopping_per_s(rates, recovery)) == 0 and np.median(rates.per_s) > 0:
         notes.append(
-            f"under the policy {recovery.policy} these rates hold no failure that stops the whole job, so that the "
-            "checkpoint interval has no meaning: give a rate for software"
+            f"under the policy {recovery.policy} these rates hold no failure that stops the whole job, "
+            "so that the checkpoint interval has no meaning: give a rate for software"
         )
     waiting = float(np.median(shares["spare_wait"]))
     if waiting > 0.01:
