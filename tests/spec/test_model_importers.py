@@ -7,6 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from argosy.spec import ModelError, model_names, resolve_model
 from argosy.spec.importers import huggingface, megatron
@@ -136,6 +138,23 @@ def test_a_nested_model_and_a_missing_type() -> None:
     assert "the family novel" in stranger.not_modelled[0]
 
 
+@settings(max_examples=300, deadline=None)
+@given(
+    st.sampled_from(sorted(CONFIGS)),
+    st.sampled_from(sorted({key for published in CONFIGS.values() for key in published["config"]})),
+    st.sampled_from(
+        [None, 0, -1, 1, 3, 2.5, 10**30, float("nan"), float("inf"), "x", "", [], [1], {}, True, False]
+    ),
+)
+def test_any_value_in_any_field_is_read_or_refused_in_words(name: str, key: str, value: object) -> None:
+    try:
+        model = huggingface.from_config({**CONFIGS[name]["config"], key: value})
+    except ModelError as error:
+        assert str(error).startswith("config.json: ")
+    else:
+        assert count(model).total > 0
+
+
 @pytest.mark.parametrize(
     ("change", "words"),
     [
@@ -252,11 +271,11 @@ def test_faulty_megatron_arguments(text: str, words: str) -> None:
 
 
 def test_shapes_that_measured_runs_name_resolve(shared_directory: Path) -> None:
-    """Every architecture of the measured runs' table is shipped under its name there, with the same shape."""
+    """Every architecture of the measured runs' table is shipped under that name, with that shape."""
     import csv
 
-    # The table calls a 28-layer variant by the name of the released model of 27, and gives PaLM's one key/value head
-    # (arXiv:2204.02311, section 2) as 48. Vocabularies differ by padding.
+    # The table calls a 28-layer variant by the name of the released model of 27 layers, and gives PaLM's one
+    # key/value head (arXiv:2204.02311, section 2) as 48. Vocabularies differ by padding.
     different = {"deepseekv2-lite", "palm-540B"}
     with (shared_directory / "data" / "model_configs.csv").open() as stream:
         rows = [row for row in csv.DictReader(stream) if row["model"] not in different]

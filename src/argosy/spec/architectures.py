@@ -19,6 +19,8 @@ def resolve(name: str, directory: Path | None = None) -> ModelArchitecture:
     so that a scenario works where the file is not at hand. Raises ModelError.
     """
     path = (directory or Path()) / name
+    if path.is_dir() and (path / "config.json").is_file():
+        path = path / "config.json"
     if path.is_file():
         return read(path)
     exact = {_plain(each): each for each in names()}

@@ -11,6 +11,10 @@ from argosy.spec.importers.families import FAMILIES, FOUR_TIMES, NAMES, NESTED, 
 from argosy.spec.importers.omissions import foreign, omissions
 from argosy.spec.model import MixtureOfExperts, ModelArchitecture, ModelError, MultiHeadLatentAttention
 
+# Beyond any model, so that a damaged file cannot ask for endless lists.
+_LARGEST = {"layers": 10_000, "": 1_000_000_000}
+# Families whose code gives the output projection the bias of the query, key and value projections.
+_ALSO_OUTPUT = ("llama", "gpt_oss", "phimoe")
 MAX_BYTES = 4_000_000  # of a config.json; the longest published ones are a few hundred kB
 
 
@@ -106,11 +110,23 @@ class _Fields:
             raise ModelError(
                 f"{self.where}: has no {keys[0]} (or {', '.join(keys[1:3])}); name a model's config.json"
             )
-        if isinstance(value, bool) or not isinstance(value, int | float) or value != int(value) or value <= 0:
+        whole = isinstance(value, int | float) and not isinstance(value, bool) and value % 1 == 0
+        if not whole or not 0 < value <= _LARGEST.get(field, _LARGEST[""]):
             raise ModelError(
                 f"{self.where}: {self._key(field)} is {value!r}; it must be a positive whole number"
             )
         return int(value)
+
+    def optional(self, field: str, default: int = 0) -> int:
+        """A whole number of at least 0; the default where it is missing, null or false."""
+        return self.whole_number(field) if self.get(field) not in (None, 0, False) else default
+
+    def listed(self, key: str) -> list[Any]:
+        """A list; empty where it is missing, null or a single number (which some of these fields may be)."""
+        value = self.text.get(key)
+        if value is not None and not isinstance(value, list | int):
+            raise ModelError(f"{self.where}: {key} is {value!r}; it must be a list")
+        return value if isinstance(value, list) else []
 
     def _key(self, field: str) -> str:
         return next((key for key in NAMES.get(field, (field,)) if self.text.get(key) is not None), field)
@@ -140,7 +156,7 @@ class _Fields:
             "sliding_window": window,
             "windowed_layers": windowed,
             "learned_positions": self.whole_number("learned_positions") if learned else 0,
-            "mtp_modules": int(self.get("mtp_modules", 0)) if self.get("use_mtp", True) else 0,
+            "mtp_modules": self.optional("mtp_modules") if self.get("use_mtp", True) else 0,
             "attention_gate": bool(self.text.get("attn_output_gate", False)),
             "not_modelled": omissions(self.whole, self.text, self.family, self.family in FAMILIES),
             "source": f"config.json of {name}",
@@ -176,7 +192,7 @@ class _Fields:
     def _ffn(self, hidden: int) -> int:
         if self.get("ffn") is None:
             if self.text.get("expansion_ratio"):  # MPT
-                return int(float(self.text["expansion_ratio"]) * hidden)
+                return self.whole_number("expansion_ratio") * hidden
             if self.family in FOUR_TIMES:
                 return 4 * hidden
         if isinstance(self.get("ffn"), list):
@@ -189,7 +205,7 @@ class _Fields:
         if not self.text.get("kv_lora_rank"):
             return None
         return MultiHeadLatentAttention(
-            q_lora_rank=self.text.get("q_lora_rank") or None,
+            q_lora_rank=self.optional("q_lora_rank") or None,
             kv_lora_rank=self.whole_number("kv_lora_rank"),
             qk_nope_head_dim=self.whole_number("qk_nope_head_dim"),
             qk_rope_head_dim=self.whole_number("qk_rope_head_dim"),
@@ -200,68 +216,59 @@ class _Fields:
         experts = self.get("experts")
         if not experts or experts == 1:
             return None
-        shared_ffn = self.get("shared_ffn")
+        shared_ffn = self.optional("shared_ffn")
         if self.text.get("enable_moe_block"):  # Gemma 4: a dense feed-forward beside the experts
             shared_ffn = self._ffn(self.whole_number("hidden"))
-        shared = int(self.get("shared_experts", 1 if shared_ffn else 0))
+        if self.family == "llama4_text":  # one shared expert of a routed one's width
+            shared_ffn = self.whole_number("expert_ffn")
+        shared = self.optional("shared_experts", 1 if shared_ffn else 0)
         return MixtureOfExperts(
             experts=self.whole_number("experts"),
             top_k=self.whole_number("top_k"),
             expert_ffn=self.whole_number("expert_ffn"),
             shared_experts=shared,
-            shared_ffn=int(shared_ffn) if shared and shared_ffn else None,
+            shared_ffn=shared_ffn if shared and shared_ffn else None,
             dense_layers=tuple(i for i in range(layers) if not self._routed(i)),
         )
 
     def _routed(self, layer: int) -> bool:
         """Whether a layer's feed-forward is a mixture of experts."""
-        text = self.text
         for key, word in (("mlp_layer_types", "sparse"), ("moe_layer_freq", 1)):
-            listed = text.get(key)
-            if isinstance(listed, list):
-                return layer < len(listed) and listed[layer] == word
-        if isinstance(text.get("moe_layers"), list) and text["moe_layers"]:
-            return layer in text["moe_layers"]
-        if layer < int(text.get("first_k_dense_replace") or 0) or layer in (
-            text.get("mlp_only_layers") or ()
-        ):
+            pattern = self.listed(key)
+            if pattern:
+                return layer < len(pattern) and pattern[layer] == word
+        if self.listed("moe_layers"):
+            return layer in self.listed("moe_layers")
+        if layer < self.optional("first_moe_layer") or layer in self.listed("mlp_only_layers"):
             return False
-        step = int(text.get("decoder_sparse_step") or text.get("interleave_moe_layer_step") or 1)
+        step = self.optional("moe_step", 1)
         if step > 1:
             return (layer + 1) % step == 0
-        every = text.get("moe_layer_freq")
-        return layer % every == 0 if isinstance(every, int) and every > 1 else True
+        return layer % self.optional("moe_layer_freq", 1) == 0
 
     def _windows(self, layers: int) -> tuple[int | None, tuple[int, ...]]:
         """The sliding window and the layers that have it."""
-        text = self.text
-        window = text.get("sliding_window")
-        if not window or text.get("use_sliding_window") is False:
+        window = self.optional("sliding_window")
+        if not window or self.text.get("use_sliding_window") is False:
             return None, ()
-        types = text.get("layer_types")
-        if isinstance(types, list):
+        types = self.listed("layer_types")
+        every = {"gemma2": 2, "gpt_oss": 2, "gemma3_text": 6}.get(self.family, 0)
+        if types:
             sliding = tuple(i for i, kind in enumerate(types[:layers]) if kind == "sliding_attention")
-        elif text.get("sliding_window_pattern"):  # Gemma 3: every n-th layer attends to all
-            sliding = tuple(i for i in range(layers) if (i + 1) % int(text["sliding_window_pattern"]))
-        elif self.family in ("gemma2", "gpt_oss"):
-            sliding = tuple(range(0, layers, 2))
-        elif self.family == "gemma3_text":
-            sliding = tuple(i for i in range(layers) if (i + 1) % 6)
-        elif text.get("use_sliding_window"):  # Qwen 2: the layers from max_window_layers on
-            sliding = tuple(range(int(text.get("max_window_layers") or 0), layers))
+        elif self.optional("sliding_window_pattern", every):  # every n-th layer attends to all
+            every = self.optional("sliding_window_pattern", every)
+            sliding = tuple(i for i in range(layers) if (i + 1) % every)
+        elif self.text.get("use_sliding_window"):  # Qwen 2: the layers from max_window_layers on
+            sliding = tuple(range(self.optional("max_window_layers"), layers))
         else:
             sliding = tuple(range(layers))
-        return (int(window), sliding) if sliding else (None, ())
+        return (window, sliding) if sliding else (None, ())
 
     def _biases(self) -> dict[str, Any]:
         given: dict[str, Any] = {}
         if self.get("attention_bias") is not None:
             given["attention_bias"] = bool(self.get("attention_bias"))
-            if self.family in (
-                "llama",
-                "gpt_oss",
-                "phimoe",
-            ):  # their code gives the output projection the same bias
+            if self.family in _ALSO_OUTPUT:
                 given["attention_output_bias"] = given["attention_bias"]
         if self.get("ffn_bias") is not None:
             given["ffn_bias"] = bool(self.get("ffn_bias"))
@@ -289,7 +296,7 @@ class _Fields:
             alibi = bool(self.text.get("alibi", True))
             given |= {"position": "alibi" if alibi else "learned"}
             if not alibi:
-                given["learned_positions"] = int(self.text.get("max_seq_len") or 0)
+                given["learned_positions"] = self.whole_number("max_seq_len")
         return given
 
     def _norms(self) -> dict[str, Any]:

@@ -14,6 +14,8 @@ def foreign(text: Mapping[str, Any]) -> tuple[str, ...]:
     if blocks.get("mamba"):
         mixers = blocks["mamba"] + blocks["attention"]
         found.append(f"Mamba layers ({blocks['mamba']} of {mixers} mixers)")
+    elif any(key in text for key in ("mamba_d_state", "mamba_n_heads", "ssm_state_size", "ssm_cfg")):
+        found.append("Mamba layers")
     if text.get("moe_latent_size"):
         found.append(f"experts that work in a latent of width {text['moe_latent_size']} (moe_latent_size)")
     if text.get("compress_ratios"):
@@ -57,6 +59,8 @@ def _attention(text: Mapping[str, Any]) -> list[str]:
     kinds = Counter(text.get("layer_types") or ())
     layers = text.get("num_hidden_layers")
     linear = kinds.get("linear_attention", 0)
+    if not kinds and text.get("linear_num_key_heads") and text.get("full_attention_interval"):  # Qwen3-Next
+        linear = layers - layers // text["full_attention_interval"]
     if linear:
         found.append(f"linear attention in {linear} of {layers} layers (computed as full attention)")
     lightning = sum(1 for kind in text.get("attn_type_list") or () if kind == 0)
