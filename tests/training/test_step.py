@@ -12,7 +12,7 @@ from argosy.training import BREAKDOWN, Device, Job, Layouts, Overlap, Stack, eva
 from argosy.training.communication import exposed
 from argosy.training.kernels.curves import AttentionCurve, Curves, GemmCurve
 from argosy.training.layout import concatenate
-from argosy.training.per_step import expected_maximum
+from argosy.training.per_step import expected_maximum, waiting_seconds
 
 
 def layouts_of(batch=64, moe=False):
@@ -147,7 +147,7 @@ def test_achieved_never_exceeds_the_kernel_ceiling(job_and_layouts, device, netw
 
 def test_one_accelerator_exchanges_nothing(small, device, network, stack):
     steps = evaluate(Job(small, 4096, 4), device, network, stack, Layouts.one(grad_accumulation=4))
-    for name in ("tp_exposed", "pp_exposed", "dp_exposed", "cp_exposed", "ep_exposed", "bubble", "straggler"):
+    for name in ("tp_exposed", "pp_exposed", "dp_exposed", "cp_exposed", "ep_exposed", "bubble"):
         assert steps.breakdown[name][0] == pytest.approx(0.0, abs=1e-12), name
 
 
@@ -164,7 +164,7 @@ def ideal_device() -> Device:
 def test_an_ideal_machine_takes_six_n_d_over_peak_and_attention(small):
     """The oracle counts by hand: weights of a dense model without code of the workload room."""
     job, batch, s = Job(small, 4096, 32), 32, 4096
-    stack = Stack.preset("megatron-core", host_layer_s=0.0, step_overhead_s=0.0, jitter=0.0)
+    stack = Stack.preset("megatron-core", host_layer_s=0.0, step_overhead_s=0.0, jitter=0.0, hiccup_s=0.0)
     steps = evaluate(job, ideal_device(), PlainNetwork(), stack, Layouts.one(grad_accumulation=32))
     per_layer = 4096 * 4096 * 2 + 2 * 4096 * 1024 + 3 * 4096 * 14336
     products = 6 * (8 * per_layer + 4096 * 32000) * batch * s / 1e15
@@ -179,7 +179,7 @@ def test_an_ideal_machine_takes_six_n_d_over_peak_and_attention(small):
 
 
 def test_pipeline_step_on_the_ideal_machine_is_the_textbook_formula(small):
-    stack = Stack.preset("megatron-core", host_layer_s=0.0, step_overhead_s=0.0, jitter=0.0)
+    stack = Stack.preset("megatron-core", host_layer_s=0.0, step_overhead_s=0.0, jitter=0.0, hiccup_s=0.0)
     even = small.model_copy(update={"vocab": 1})  # no head: stages are even
     network = PlainNetwork(inside=1e30, outside=1e30, latency=0.0)
     times = [
@@ -208,6 +208,20 @@ def test_sharded_weights_cost_communication_per_micro_batch(small, device, netwo
     layouts = Layouts.one(dp=64, grad_accumulation=8, zero=[1, 3])
     exposed_s = evaluate(job, device, network, stack, layouts).breakdown["dp_exposed"]
     assert exposed_s[1] > 5 * exposed_s[0]
+
+
+def test_waiting_for_the_longest_delay_against_a_simulation():
+    stack = Stack.preset("generic", jitter=0.0)
+    rng = np.random.default_rng(2)
+    for nodes, seconds in ((16, 10.0), (256, 15.0), (2048, 5.0)):
+        counts = rng.poisson(nodes * seconds / stack.hiccup_every_s, 5000)
+        drawn = np.mean([rng.exponential(stack.hiccup_s, k).max() if k else 0.0 for k in counts])
+        assert waiting_seconds(stack, nodes * 8, 8, 1.0, seconds) == pytest.approx(drawn, rel=0.25)
+
+
+def test_short_steps_hardly_wait():
+    stack = Stack.preset("generic", jitter=0.0)
+    assert waiting_seconds(stack, 8, 8, 0.4, 0.4) < 2e-4
 
 
 def test_hybrid_sharding_keeps_gathers_inside_the_node(small, device, network, stack):

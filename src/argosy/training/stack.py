@@ -19,6 +19,7 @@ Array = Any
 
 _TRAINING_DATA = "closed form of 17 parameters fitted to 676 published runs (A100, H100), November 2026"
 _ASSUMED = "assumption"
+_GROWTH = "growth of 42 series of published steps with the number of accelerators, at constant work on each"
 
 # Parameter → (value, low, high, source). Fractions `*_hidden` say how much of a communication the stack can
 # start early enough to run behind compute, given that there is compute to hide it behind.
@@ -76,11 +77,19 @@ _GENERIC: dict[str, tuple[float, float, float, str]] = {
         "what published single-node runs take beyond a multiple of their micro-batches",
     ),
     "jitter": (
-        0.015,
+        0.013,
         0.005,
-        0.03,
-        "growth of published steps with the number of H100 at constant work on each (8B, 70B; 8 to 2,048); "
-        "Sinha et al. 2022 (SC22) measure 8 % between accelerators of one model in several clusters",
+        0.021,
+        _GROWTH
+        + "; Sinha et al. 2022 (SC22) measure 8 % between accelerators of one model in several clusters",
+    ),
+    "hiccup_s": (0.14, 0.05, 0.28, _GROWTH),
+    "hiccup_every_s": (
+        500.0,
+        130.0,
+        2000.0,
+        _GROWTH
+        + "; MegaScale (arXiv:2402.15627, section 6.3) traces such delays to garbage collection and launches",
     ),
 }
 
@@ -115,7 +124,9 @@ class Stack:
     host_experts: Array = 2.5  # host time of a mixture layer over that of a dense one
     host_norm: Array = 4.0  # exponent p of (device^p + host^p)^(1/p)
     step_overhead_s: Array = 0.003  # s per step outside the pipeline and the optimizer
-    jitter: Array = 0.015  # coefficient of variation of compute between accelerators
+    jitter: Array = 0.013  # coefficient of variation of compute between accelerators
+    hiccup_s: Array = 0.14  # mean length of a node's delays (garbage collection, loader, network)
+    hiccup_every_s: Array = 500.0  # mean time between a node's delays
 
     @property
     def unfused(self) -> bool:

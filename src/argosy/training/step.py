@@ -21,7 +21,7 @@ from argosy.training.device import Device
 from argosy.training.job import Job
 from argosy.training.layer import LayerSeconds, layer_seconds
 from argosy.training.layout import Layouts
-from argosy.training.per_step import expected_maximum, gradient_exchange, optimizer, transfers
+from argosy.training.per_step import gradient_exchange, optimizer, transfers, waiting_seconds
 from argosy.training.pipeline import stage_classes
 from argosy.training.stack import Stack
 from argosy.training.stages import Parameters, Stage, pipeline_seconds, stages_of
@@ -225,9 +225,11 @@ def _compose(
     breakdown["pp_exposed"] = transfers(job, network, stack, layouts, hidden_state, stages)
     breakdown["dp_exposed"] = mean("fsdp") + gradient_exchange(job, network, stack, layouts, stages)
     breakdown["optimizer"] = optimizer(job, device, layouts, stages)
-    # All wait for the slowest: stage by stage in the pipeline, replicas at the gradients' exchange.
-    breakdown["straggler"] = stack.jitter * expected_maximum(layouts.gpus) * breakdown["compute"]
-    step = sum(breakdown[name] for name in BREAKDOWN)
+    rest = sum(breakdown[name] for name in BREAKDOWN if name != "straggler")
+    breakdown["straggler"] = waiting_seconds(
+        stack, layouts.gpus, device.node_size, breakdown["compute"], rest
+    )
+    step = rest + breakdown["straggler"]
     shape = np.shape(step)
     breakdown = {name: np.broadcast_to(breakdown[name], shape) for name in BREAKDOWN}
     tokens = job.global_batch_sequences * job.sequence_length / step
