@@ -12,8 +12,10 @@ from argosy.training import (
     PRESETS,
     Device,
     Job,
+    Layouts,
     Stack,
     device_facts,
+    evaluate,
     grade,
     residual_draws,
     residual_sigma,
@@ -48,6 +50,16 @@ def test_a_stack_is_sampled_like_any_fact():
     drawn = Stack.from_values(Values(stack_facts()).sample(500, seed=3), "generic")
     assert drawn.tp_hidden.shape == (500,)
     assert np.median(drawn.tp_hidden) == pytest.approx(Stack.preset("generic").tp_hidden, abs=0.05)
+
+
+def test_a_step_over_draws_of_every_fact_is_finite(small, network):
+    values = Values({**load_catalog().facts, **device_facts(), **stack_facts()}).sample(3000, seed=1)
+    device, stack = Device.from_values(values, "H100-SXM"), Stack.from_values(values, "generic")
+    layout = Layouts.one(tp=2, pp=2, cp=2, dp=64, grad_accumulation=4)
+    steps = evaluate(Job(small, 4096, 256), device, network, stack, layout)
+    assert steps.step_s.shape == (3000,)
+    for name, value in steps.breakdown.items():
+        assert np.isfinite(value).all() and (value >= -1e-12).all(), name
 
 
 def test_device_from_the_catalog():

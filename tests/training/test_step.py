@@ -214,7 +214,7 @@ def test_waiting_for_the_longest_delay_against_a_simulation():
     stack = Stack.preset("generic", jitter=0.0)
     rng = np.random.default_rng(2)
     for nodes, seconds in ((16, 10.0), (256, 15.0), (2048, 5.0)):
-        counts = rng.poisson(nodes * seconds / stack.hiccup_every_s, 5000)
+        counts = rng.poisson(nodes * seconds * stack.hiccup_rate, 5000)
         drawn = np.mean([rng.exponential(stack.hiccup_s, k).max() if k else 0.0 for k in counts])
         assert waiting_seconds(stack, nodes * 8, 8, 1.0, seconds) == pytest.approx(drawn, rel=0.25)
 

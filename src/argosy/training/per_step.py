@@ -111,12 +111,12 @@ def waiting_seconds(stack: Stack, gpus: Array, node_size: int, compute: Array, r
     """What a step waits for the slowest of all: by stage in the pipeline, by replica at the gradients.
 
     `compute`: seconds per step on the mean accelerator; `rest`: of the whole step without waiting.
-    Accelerators differ by the stack's `jitter` (normal). Each node has a delay every `hiccup_every_s` on
-    average, of mean length `hiccup_s` (exponential): of the K = nodes · rest / hiccup_every_s that fall into
-    a step the longest counts, about hiccup_s · ln(1 + K). In all
+    Accelerators differ by the stack's `jitter` (normal). Each node has `hiccup_rate` delays per second, of
+    mean length `hiccup_s` (exponential): of the K = nodes · rest · hiccup_rate that fall into a step the
+    longest counts, about hiccup_s · ln(1 + K). In all
     jitter · E[max of gpus normals] · compute + hiccup_s · ln(1 + K).
     """
-    delays = np.maximum(gpus / node_size, 1.0) * rest / stack.hiccup_every_s
+    delays = np.maximum(gpus / node_size, 1.0) * rest * stack.hiccup_rate
     return stack.jitter * expected_maximum(gpus) * compute + stack.hiccup_s * np.log1p(delays)
 
 

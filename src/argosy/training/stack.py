@@ -84,10 +84,10 @@ _GENERIC: dict[str, tuple[float, float, float, str]] = {
         + "; Sinha et al. 2022 (SC22) measure 8 % between accelerators of one model in several clusters",
     ),
     "hiccup_s": (0.14, 0.05, 0.28, _GROWTH),
-    "hiccup_every_s": (
-        500.0,
-        130.0,
-        2000.0,
+    "hiccup_rate": (
+        0.002,
+        0.0005,
+        0.0077,
         _GROWTH
         + "; MegaScale (arXiv:2402.15627, section 6.3) traces such delays to garbage collection and launches",
     ),
@@ -126,7 +126,7 @@ class Stack:
     step_overhead_s: Array = 0.003  # s per step outside the pipeline and the optimizer
     jitter: Array = 0.013  # coefficient of variation of compute between accelerators
     hiccup_s: Array = 0.14  # mean length of a node's delays (garbage collection, loader, network)
-    hiccup_every_s: Array = 500.0  # mean time between a node's delays
+    hiccup_rate: Array = 0.002  # delays of a node per s
 
     @property
     def unfused(self) -> bool:
@@ -239,7 +239,7 @@ def stack_facts() -> dict[str, Fact]:
     facts = {}
     for name, (_, changes) in _PRESETS.items():
         for parameter, (value, low, high, source) in {**_GENERIC, **changes}.items():
-            unit = "s" if parameter.endswith("_s") else ""
+            unit = "s" if parameter.endswith("_s") else "1/s" if parameter.endswith("_rate") else ""
             facts[f"stacks.{name}.{parameter}"] = Fact(value, unit, low, high, "framework era", source)
     for path, found in kernels.fitted_under("stacks.").items():
         facts[path] = Fact(unit=facts[path].unit, kind="framework era", **found)
