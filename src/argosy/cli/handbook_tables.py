@@ -49,6 +49,22 @@ def _number(value: float, digits: int) -> str:
     return text.rstrip("0").rstrip(".") if "." in text else text
 
 
+_WIDE = 110  # columns from which reasons stand beside their numbers; below it, under them
+
+
+def _console() -> Console:
+    """A console that prints texts as they are: brackets in them are no markup."""
+    return Console(markup=False, highlight=False)
+
+
+def _stacked(console: Console, head: Text, *below: Text) -> None:
+    """A head line and indented texts under it: the shape of a row where there is no room for a table."""
+    console.print(head)
+    for text in below:
+        if text:
+            console.print(Padding(text, (0, 0, 0, 4)))
+
+
 def _table(columns: Sequence[tuple[str, str]], title: str = "") -> Table:
     """An empty table; each column is (name, "left" or "right")."""
     table = Table(
@@ -64,7 +80,7 @@ def _table(columns: Sequence[tuple[str, str]], title: str = "") -> Table:
 
 def claims(checked: Sequence[Any], everything: bool) -> None:
     """How many claims stand, then those that do not (or all), with the right value and the reason."""
-    console = Console()
+    console = _console()
     stand = sum(each.right for each in checked)
     open_ = sum(each.verdict == "not-checkable" for each in checked)
     line = Text.assemble(
@@ -76,12 +92,24 @@ def claims(checked: Sequence[Any], everything: bool) -> None:
     )
     console.print(line)
     rows = [each for each in checked if everything or not (each.right or each.verdict == "not-checkable")]
-    table = _table(
-        [("claim", "left"), ("verdict", "left"), ("said", "right"), ("computed", "right"), ("why", "left")]
-    )
-    for each in rows:
-        table.add_row(*_claim_cells(each))
-    console.print(table)
+    if console.width >= _WIDE:
+        table = _table(
+            [
+                ("claim", "left"),
+                ("verdict", "left"),
+                ("said", "right"),
+                ("computed", "right"),
+                ("why", "left"),
+            ]
+        )
+        for each in rows:
+            table.add_row(*_claim_cells(each))
+        console.print(table)
+    else:
+        for each in rows:
+            name, verdict, said, right, why = _claim_cells(each)
+            numbers = f": said {said}, computed {right}" if right != "–" else ""
+            _stacked(console, Text.assemble((name, "bold"), " ", verdict, numbers), why)
     if not everything:
         console.print(
             Text(
@@ -112,7 +140,7 @@ def exercise_list(solved: Iterable[Any]) -> None:
     table = _table([("", "right"), ("question", "left"), ("answer", "right")])
     for each in solved:
         table.add_row(each.id, each.question, shown(each.answer["value"], each.answer["unit"]))
-    console = Console()
+    console = _console()
     console.print(table)
     console.print(
         Text("argosy exercises N shows the steps; --set NAME=VALUE puts your own numbers in", style="dim")
@@ -123,7 +151,7 @@ def exercise(solved: Any) -> None:
     """One exercise: question, answer, formula, givens, steps."""
     from argosy.handbook.exercises import amount
 
-    console = Console()
+    console = _console()
     answer = solved.answer
     console.print(Text.assemble((f"{solved.id}. {solved.title}. ", "bold"), solved.question))
     console.print(Text.assemble("Answer: ", (shown(answer["value"], answer["unit"]), "bold green")))
@@ -134,21 +162,15 @@ def exercise(solved: Any) -> None:
         givens.add_row(str(given["symbol"]), mark, amount(given["value"], given["unit"]), name)
     console.print(givens)
     with_book = any(step["printed"] for step in solved.steps)
-    steps = _table(
-        [
-            ("step", "left"),
-            ("", "right"),
-            ("exact", "right"),
-            *([("book", "right")] if with_book else []),
-            ("law", "left"),
-        ]
-    )
+    wide = console.width >= _WIDE
+    columns = [("step", "left"), ("", "right"), ("exact", "right")]
+    columns += [("book", "right")] * with_book + [("by", "left")] * wide
+    steps = _table(columns)
     for step in solved.steps:
-        book = [str(step["printed"] or "")] if with_book else []
         exact = f"{step['value']:,}" if isinstance(step["value"], int | float) else ""
-        steps.add_row(
-            step["text"], shown(step["value"], step["unit"]), exact, *book, Text(step["formula"], style="dim")
-        )
+        cells: list[Any] = [step["text"], shown(step["value"], step["unit"]), exact]
+        cells += [str(step["printed"] or "")] * with_book + [Text(step["formula"], style="dim")] * wide
+        steps.add_row(*cells)
     console.print(steps)
     if solved.grid:
         console.print(_grid(solved.grid["columns"], solved.grid["rows"]))
@@ -171,12 +193,12 @@ def quiz_answer(question: dict[str, Any], correct: bool) -> None:
     verdict = Text("   right: " if correct else "   no: ", style="green" if correct else "red")
     verdict.append(shown(question["answer"], question["unit"]), style="bold")
     verdict.append(f"  ({question['why']})", style="dim")
-    Console().print(verdict)
+    _console().print(verdict)
 
 
 def numbers(card: Sequence[dict[str, Any]], tables: Sequence[dict[str, Any]]) -> None:
     """The quick card, ratios apart from values; then the tables."""
-    console = Console()
+    console = _console()
     for kind, title in (("ratio", "Ratios, which last"), ("value", "Values, which age")):
         rows = [row for row in card if row["kind"] == kind]
         if not rows:
@@ -217,12 +239,12 @@ def glossary(entries: Iterable[dict[str, Any]]) -> None:
     )
     for each in entries:
         table.add_row(each["id"], each["symbol"], each["unit"], each["en"], each["zh"], each["formula"] or "")
-    Console().print(table)
+    _console().print(table)
 
 
 def quantity(entry: dict[str, Any]) -> None:
     """One quantity."""
-    console = Console()
+    console = _console()
     console.print(
         Text.assemble((entry["en"], "bold"), f" ({entry['zh']}), {entry['symbol']}, in {entry['unit']}")
     )
@@ -259,7 +281,7 @@ def questions(answers: Iterable[dict[str, Any]]) -> None:
     )
     for each in answers:
         table.add_row(each["id"], each["question"], each["symptom"], each["constraint"], each["lever"])
-    console = Console()
+    console = _console()
     console.print(table)
     console.print(
         Text("argosy guide talk --set devices=1024 answers one of them with your numbers", style="dim")
@@ -270,15 +292,17 @@ def answer(content: dict[str, Any]) -> None:
     """One question answered: the lever first, then how it follows."""
     from argosy.handbook.exercises import amount
 
-    console = Console()
+    console = _console()
     console.print(Text.assemble((content["question"] + " ", "bold"), (content["lever"], "green")))
     console.print(Text(f"Symptom: {content['symptom']}\nConstraint: {content['constraint']}"))
     inputs = _table([("--set", "left"), ("", "right"), ("", "left")])
     for name, given in content["inputs"].items():
         inputs.add_row(name, amount(given["value"], given["unit"]), given["text"])
-    steps = _table([("computed", "left"), ("", "right"), ("by", "left")])
+    wide = console.width >= _WIDE
+    steps = _table([("computed", "left"), ("", "right"), *[("by", "left")] * wide])
     for step in content["steps"]:
-        steps.add_row(step["text"], shown(step["value"], step["unit"], 4), Text(step["formula"], style="dim"))
+        by = [Text(step["formula"], style="dim")] * wide
+        steps.add_row(step["text"], shown(step["value"], step["unit"], 4), *by)
     console.print(Group(inputs, steps))
     if content["advice"]:
         columns = [
@@ -297,8 +321,9 @@ def answer(content: dict[str, Any]) -> None:
 
 def errors(entries: Sequence[dict[str, Any]]) -> None:
     """The error catalogue."""
-    console = Console()
+    console = _console()
     console.print(Text(f"{len(entries)} statements that do not stand", style="bold"))
+    wide = console.width >= _WIDE
     table = _table(
         [
             ("claim", "left"),
@@ -309,24 +334,36 @@ def errors(entries: Sequence[dict[str, Any]]) -> None:
         ]
     )
     for each in entries:
-        number = each["correct_value"] if isinstance(each["correct_value"], int | float | list) else None
-        right = (
-            shown(number, each["unit"] if len(each["unit"]) <= 12 else "", 4) if number is not None else ""
-        )
-        text = f"{each['correct_value']}. " if isinstance(each["correct_value"], str) else ""
-        table.add_row(
-            each["id"],
-            each["statement"],
-            right,
-            text + each["explanation"],
-            Text(each["tempting"] or "", style="dim"),
-        )
-    console.print(table)
+        why, tempting = _error_texts(each)
+        right = _error_number(each)
+        if wide:
+            table.add_row(each["id"], each["statement"], right, why, tempting)
+        else:
+            head = Text.assemble(
+                (each["id"], "bold"), f" {each['statement']}", (f" Right: {right}." if right else "", "green")
+            )
+            _stacked(console, head, why, tempting)
+    if wide:
+        console.print(table)
+
+
+def _error_number(entry: dict[str, Any]) -> str:
+    unit = entry["unit"] if len(entry["unit"]) <= 12 else ""
+    return (
+        shown(entry["correct_value"], unit, 4)
+        if isinstance(entry["correct_value"], int | float | list)
+        else ""
+    )
+
+
+def _error_texts(entry: dict[str, Any]) -> tuple[Text, Text]:
+    right = f"{entry['correct_value']}. " if isinstance(entry["correct_value"], str) else ""
+    return Text(right + entry["explanation"]), Text(entry["tempting"] or "", style="dim")
 
 
 def paradigms(content: dict[str, Any]) -> None:
     """The three paradigms in eight dimensions, and the answers that `classify` takes."""
-    console = Console()
+    console = _console()
     table = _table([("", "left"), *((name, "left") for name in content["paradigms"].values())])
     for each in content["dimensions"]:
         table.add_row(each["name"], *(each[key] for key in content["paradigms"]))
@@ -345,7 +382,7 @@ def classification(content: dict[str, Any]) -> None:
     from argosy.handbook.paradigms import table as paradigm_table
 
     names = paradigm_table()["paradigms"] | {"hybrid": "between two paradigms"}
-    console = Console()
+    console = _console()
     score = ", ".join(f"{names[key]} {number}" for key, number in content["score"].items())
     console.print(Text.assemble((names[content["paradigm"]], "bold green"), f" ({score})"))
     table = _table([("dimension", "left"), ("answer", "left"), ("which is", "left")])
@@ -363,4 +400,4 @@ def takeaways(entries: Iterable[dict[str, Any]]) -> None:
     for each in entries:
         holds = Text("yes", style="green") if each["holds"] else Text("no", style="red")
         table.add_row(each["id"], each["says"], holds, each["remark"] or "", ", ".join(each["claims"]))
-    Console().print(table)
+    _console().print(table)

@@ -5,7 +5,7 @@ stated rules.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -146,33 +146,38 @@ def check_file(path: str | Path) -> list[Checked]:
     """The claims of a user's YAML file, judged by the same rules; FactError lists every fault of the file
     with its line.
 
-    A claim whose formula is prose but whose id the handbook knows is computed by the handbook's formula and
-    inputs (and said so).
+    An entry with the id of one of the handbook's claims is that claim: the handbook's formula computes it, with
+    the file's inputs where the names agree, unless its own formula calls laws; the answer says so.
     """
     from argosy.handbook.claim_file import read_claims
 
     known = {claim.id: claim for claim in handbook_claims()}
-    return [_check_own(claim, known.get(claim.id)) for claim in read_claims(Path(path))]
+    return [check(_resolved(claim, known.get(claim.id))) for claim in read_claims(Path(path))]
 
 
-def _check_own(claim: Claim, ours: Claim | None) -> Checked:
-    own = check(claim)
-    if ours is None or not (
-        own.problem or (own.computed_value is None and own.rule == "nothing to compare with")
-    ):
-        return own
-    from dataclasses import replace
-
-    borrowed = replace(
+def _resolved(claim: Claim, ours: Claim | None) -> Claim:
+    """A file's claim, or the handbook's of the same id with the file's statement, number and inputs."""
+    if ours is None or _calls_laws(claim.formula):
+        return claim
+    given = {name: value for name, value in claim.inputs.items() if name in ours.inputs}
+    return replace(
         ours,
         statement=claim.statement,
         seed=claim.seed,
         section=claim.section,
-        claimed_value=claim.claimed_value,
-        printed=claim.printed or ours.printed,
-        explanation=f"{ours.explanation} (Computed with the handbook's formula for {ours.id}.)",
+        inputs={**ours.inputs, **given},
+        claimed_value=claim.claimed_value if claim.claimed_value is not None else ours.claimed_value,
+        printed=claim.printed
+        or (ours.printed if claim.claimed_value in (None, ours.claimed_value) else None),
+        explanation=f"{ours.explanation} (Computed by the handbook's formula for this id.)",
     )
-    return check(borrowed)
+
+
+def _calls_laws(formula: str) -> bool:
+    try:
+        return bool(formula) and bool(laws_used(formula))
+    except FormulaError:
+        return False
 
 
 def counts(checked: Iterable[Checked]) -> dict[str, int]:

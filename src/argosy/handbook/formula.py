@@ -145,7 +145,8 @@ def compute(formula: str, names: Mapping[str, Any] | None = None) -> Any:
 def laws_used(formula: str) -> list[str]:
     """The laws that a formula calls, `module.function`, in order, each once."""
     calls = [node.func for node in ast.walk(_parsed(formula)) if isinstance(node, ast.Call)]
-    return list(dict.fromkeys(ast.unparse(each) for each in calls if isinstance(each, ast.Attribute)))
+    laws = sorted((each.col_offset, ast.unparse(each)) for each in calls if isinstance(each, ast.Attribute))
+    return list(dict.fromkeys(name for _, name in laws))
 
 
 def _parsed(formula: str) -> ast.Expression:

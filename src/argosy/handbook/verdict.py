@@ -63,7 +63,7 @@ def compare(claimed: float, computed: float, printed: str | None = None) -> str:
     if math.isclose(claimed, computed, rel_tol=EXACT, abs_tol=1e-300):
         return "reproduces"
     unit = last_place(printed or repr(claimed))
-    return "rounds" if abs(claimed - computed) < unit * (1.0 + 1e-9) else "wrong"
+    return "rounds" if abs(claimed - computed) < unit * (1.0 - 1e-9) else "wrong"
 
 
 def _within(value: float, bounds: list[float]) -> bool:

@@ -26,15 +26,16 @@ def ring_same_rail_share(size: Array, stride: Array, node_devices: Array) -> Arr
 
 
 def all_to_all_same_rail_share(size: Array, stride: Array, node_devices: Array) -> Array:
-    """Share of the pairs of an all-to-all (0–1) that lie on one rail: every `node/gcd(stride, node)`-th
-    partner does.
+    """Share of the ordered pairs of an all-to-all (0–1) that lie on one rail.
 
-    Expert-parallel groups laid across nodes with stride 1 therefore keep about 1/node_devices of their
-    traffic on a rail.
+    Every `node/gcd(stride, node)`-th position of the group shares a rail: with period c, size = q c + r, there
+    are r rails of q + 1 members and c - r of q. Groups laid across nodes with stride 1 keep about 1/node.
     """
     require(np.asarray(size) >= 2, "an all-to-all has at least two ranks")
     period = np.floor_divide(node_devices, np.gcd(stride, node_devices))
-    return plain(np.floor_divide(np.subtract(size, 1), period) / np.subtract(size, 1.0))
+    members, longer = np.divmod(size, period)
+    pairs = longer * (members + 1) * members + (period - longer) * members * (members - 1)
+    return plain(pairs / np.multiply(size, np.subtract(size, 1.0)))
 
 
 def same_rail_share(

@@ -69,29 +69,27 @@ def pipeline_cut(
     activation_bytes: Array,
     bandwidth: Array,
     latency: Array,
-    slot_time: Array,
+    forward_time: Array,
+    backward_time: Array,
     stages: Array,
     micro_batches: Array,
 ) -> dict[str, Array]:
-    """One pipeline boundary laid on a wide-area link: times in s, `activation_bytes` per micro-batch and
-    direction, `bandwidth` in byte/s per direction.
+    """One pipeline boundary on a wide-area link; all forward passes, then all backward (GPipe).
 
-    `slot_time` is a stage's forward plus backward time for one micro-batch. Two limits are told apart: a
-    transfer longer than the slot throttles every micro-batch ("throttle", seconds per step); the delay
-    itself is paid once each way while the pipeline fills and drains ("fill", seconds per step). "step" is
-    the whole step, "bubble" the idle share of it; without the link the bubble is (p - 1)/(m + p - 1) (GPipe
-    and 1F1B).
+    Times in s: a stage's `forward_time` and `backward_time` of one micro-batch, one-way `latency`;
+    `activation_bytes` per micro-batch and direction, `bandwidth` in byte/s per direction. Two limits are
+    told apart: the delay is paid once each way while the pipeline fills and drains ("fill", s per step);
+    a transfer longer than a pass slows every micro-batch ("throttle", s per step). "step" is the whole
+    step, (m + p - 1)(f + b) + fill + throttle; "bubble" its idle share, (p - 1)/(m + p - 1) without the
+    link. A 1F1B schedule reaches the same only with "in_flight" more micro-batches held before the link:
+    ⌈2 (α + x)/(f + b)⌉.
     """
     transfer = np.divide(activation_bytes, bandwidth)
-    pace = np.maximum(slot_time, transfer)
+    slot = np.add(forward_time, backward_time)
     fill = 2.0 * (np.asarray(latency) + transfer)
-    throttle = np.multiply(micro_batches, pace - slot_time)
-    step = np.multiply(micro_batches + stages - 1, slot_time) + fill + throttle
-    parts = {
-        "transfer": transfer,
-        "fill": fill,
-        "throttle": throttle,
-        "step": step,
-        "bubble": 1.0 - np.multiply(micro_batches, slot_time) / step,
-    }
-    return {name: plain(value) for name, value in parts.items()}
+    slower = np.maximum(transfer - forward_time, 0.0) + np.maximum(transfer - backward_time, 0.0)
+    throttle = (np.asarray(micro_batches) - 1) * slower
+    step = (np.add(micro_batches, stages) - 1) * slot + fill + throttle
+    bubble = 1.0 - np.multiply(micro_batches, slot) / step
+    parts = {"transfer": transfer, "fill": fill, "throttle": throttle, "step": step, "bubble": bubble}
+    return {name: plain(value) for name, value in parts.items()} | {"in_flight": plain(np.ceil(fill / slot))}

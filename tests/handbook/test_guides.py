@@ -1,0 +1,101 @@
+"""Decision guide, error catalogue and glossary."""
+
+import pytest
+
+from argosy.facts import FactError
+from argosy.handbook import answer, errors, explain, quantities, question_ids
+from argosy.handbook.formula import law
+from argosy.laws.collectives import ring_all_reduce
+
+
+def test_there_are_five_questions_each_with_a_computation():
+    assert len(question_ids()) == 5
+    for question in question_ids():
+        content = answer(question)
+        assert content["symptom"]
+        assert content["lever"]
+        assert all(isinstance(step["value"], int | float) for step in content["steps"])
+    assert answer("1") == answer("talk")
+
+
+@pytest.mark.parametrize(
+    ("question", "settings", "lever"),
+    [
+        ("talk", {}, "Bound by computation"),
+        ("talk", {"message_bytes": "700 MB", "computation_s": 0.01}, "Bound by communication"),
+        ("talk", {"message_bytes": "1 MB", "computation_s": "1 ms", "devices": 8192}, "Bound by latency"),
+        ("many", {"days": 1}, "Plan with the utilisation"),
+        ("fail", {"recovery_s": 3600, "write_s": 5}, "Recovery costs most"),
+        ("fail", {"recovery_s": 60, "write_s": 600}, "Writing costs most"),
+        ("fail", {"devices": 256}, "affordable"),
+        ("power", {"devices": 20_000}, "Power is the limit"),
+        ("power", {"per_rack": 16}, "compute does"),
+        (
+            "power",
+            {"per_rack": 72, "board_w": "1.2 kW", "host_w": "1 kW", "site_w": "1 GW"},
+            "Above what direct liquid",
+        ),
+        ("overhead", {"failures": 0.3}, "More time is lost"),
+        ("overhead", {"mfu": 0.2}, "step itself"),
+    ],
+)
+def test_levers_follow_the_numbers(question, settings, lever):
+    assert lever in answer(question, settings)["lever"]
+
+
+def test_advice_uses_the_collectives_law():
+    content = answer("talk", {"message_bytes": 0.7e9, "computation_s": 0.01})
+    advice = {each["change"]: each for each in content["advice"]}
+    assert advice["as it is"]["rho"] == pytest.approx(ring_all_reduce(0.7e9, 256, 50e9, 5e-6) / 0.01)
+    fewer = advice["a quarter of the devices, same global batch"]
+    assert fewer["rho"] == pytest.approx(ring_all_reduce(0.7e9, 64, 50e9, 5e-6) / 0.04)
+    assert fewer["rho"] == pytest.approx(0.7048125)  # the document's case at 64
+    assert fewer["throughput"] < 1 < fewer["per_device"]
+
+
+def test_unknown_questions_and_inputs():
+    with pytest.raises(FactError, match="talk"):
+        answer("weather")
+    with pytest.raises(FactError, match="devices"):
+        answer("talk", {"gpus": 3})
+    with pytest.raises(FactError, match="bandwidth"):
+        answer("talk", {"bandwidth": "50 W"})
+
+
+def test_error_catalogue_has_right_value_reason_and_temptation():
+    catalogue = {each["id"]: each for each in errors()}
+    assert len(catalogue) == 54
+    assert catalogue["s000-163-per-gpu-hour"]["correct_value"] == pytest.approx(586_074.07, rel=1e-7)
+    assert catalogue["s000-12-usd-per-mtok"]["correct_value"] == pytest.approx(3.4125, rel=1e-4)
+    assert all(each["explanation"] and each["tempting"] for each in catalogue.values())
+
+
+def test_every_quantity_is_explained_in_both_languages():
+    for name in quantities():
+        entry = explain(name)
+        assert entry["en"]
+        assert any("\u4e00" <= letter <= "\u9fff" for letter in entry["zh"]), name
+        assert entry["definition"], name
+        assert entry["unit"], name
+        assert entry["source"], name
+        assert entry["used"], name
+        if entry["law"]:
+            assert law(entry["law"]).__name__ in entry["signature"]
+
+
+@pytest.mark.parametrize(
+    "name", ["mfu", "MFU", "模型算力利用率", "Model FLOP utilisation", "model flops utilization"]
+)
+def test_quantities_are_found_by_any_name(name):
+    assert explain(name)["id"] == "mfu"
+
+
+def test_near_misses_are_suggested():
+    with pytest.raises(FactError, match="bisection"):
+        explain("bisektion")
+    with pytest.raises(FactError, match="lists all"):
+        explain("xyzzy")
+
+
+def test_claims_are_linked_to_their_law():
+    assert "s004-ridge-h100" in explain("ridge")["claims"]

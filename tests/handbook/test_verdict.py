@@ -1,0 +1,68 @@
+"""The verdict rules, one by one."""
+
+import pytest
+
+from argosy.handbook.verdict import compare_any, decide, last_place
+
+
+@pytest.mark.parametrize(
+    ("printed", "unit"),
+    [
+        ("98.04", 0.01),
+        ("98", 1),
+        ("1,840,000", 10_000),
+        ("5.30", 0.01),
+        ("0.5", 0.1),
+        ("1e6", 1e6),
+        ("0", 1),
+        ("~9", 1),
+        ("120000000.0", 0.1),
+    ],
+)
+def test_last_printed_place(printed: str, unit: float):
+    assert last_place(printed) == pytest.approx(unit)
+
+
+def test_a_text_is_no_number():
+    with pytest.raises((ValueError, ArithmeticError)):
+        last_place("about ten")
+
+
+@pytest.mark.parametrize(
+    ("claimed", "computed", "printed", "verdict"),
+    [
+        (9.8, 9.799999999999999, None, "reproduces"),
+        (208.6, 208.5928, None, "rounds"),
+        (137, 137.5, None, "rounds"),  # cut off
+        (64, 63.0, None, "wrong"),
+        (64, 63.02, None, "rounds"),  # rounded up
+        (29.6, 30.44, None, "wrong"),
+        (1.4, 1.55, "1.40", "wrong"),
+        (12, 3.41, None, "wrong"),
+        (5, 5.33, None, "rounds"),
+        (5, 48.0, None, "wrong"),
+        (1000, 1250, None, "rounds"),  # an order of magnitude is what it says
+        (1000, 1250, "1000.0", "wrong"),
+        (0, 0.0, None, "reproduces"),
+        ([2, 3], 2.5, None, "reproduces"),
+        ([2, 3], 1.69, None, "rounds"),
+        ([2, 3], 0.9, None, "wrong"),
+        (40, [38, 43], None, "reproduces"),
+        (37, [38, 43], None, "wrong"),
+        ([400, 800], [400.0, 800.0], None, "reproduces"),
+        ([400, 800], [400.0, 900.0], None, "wrong"),
+        (None, 3.0, None, "not-checkable"),
+        (3.0, None, None, "not-checkable"),
+        ("Wei et al.", 3.0, None, "not-checkable"),
+    ],
+)
+def test_numbers(claimed, computed, printed, verdict):
+    assert compare_any(claimed, computed, printed) == verdict
+
+
+def test_a_judgement_comes_before_a_condition_and_that_before_numbers():
+    judgement = {"verdict": "wrong-attribution", "basis": "attribution", "source": "read"}
+    assert decide(1, 1, holds=True, judgement=judgement)[0] == "wrong-attribution"
+    assert decide(1, 1, holds=False)[0] == "wrong"
+    assert decide(1, 2, holds=True)[0] == "reproduces"
+    assert decide(1, 1)[0] == "reproduces"
