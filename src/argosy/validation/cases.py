@@ -152,6 +152,10 @@ def _layouts(row: Row, era: eras.Era, model: ModelArchitecture, gpus: int) -> tu
         raise Skipped(f"inconsistent: {gpus} accelerators do not divide by tp·pp·cp = {tp * pp * cp}")
     dp = gpus // (tp * pp * cp)
     micro, batch = row.count("mbs"), row.count("gbs_seqs")
+    if micro and pp > 1 and "local batch" in row.text("notes").lower():
+        batch = batch or micro * dp
+        micro = max(micro // pp, 1)
+        notes.append("micro-batch = local batch ÷ stages, torchtitan's default")
     if batch is None:
         if micro is None:
             raise Skipped("incomplete: neither global batch nor micro-batch is stated")

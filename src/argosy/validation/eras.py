@@ -47,7 +47,9 @@ class Era:
 # Framework texts → era, first match wins.
 _ERAS = (
     (r"megatron-bridge", Era("megatron-bridge", "Megatron-Bridge: Megatron-Core with the newest recipes for mixtures of experts", 1, 2.0, ("none", "selective", "full"), True)),
-    (r"nemo|megatron-core|megatron-lm 0\.1\d|megatron core", Era("megatron-core", "Megatron-Core with Transformer Engine: fused attention of the device's generation, collectives overlapped", 1, 2.0, ("none", "selective", "full"), True)),
+    (r"llama ?3|meta", Era("llama3", "Meta's stack for Llama 3: as Megatron-Core, keys and values gathered before attention", 1, 4.0, ("none", "full"))),
+    (r"nemo", Era("megatron-core", "Megatron-Core with Transformer Engine: fused attention of the device's generation, collectives overlapped", 1, 2.0, ("none", "selective", "full"), True)),
+    (r"megatron-lm 0\.1\d|megatron-core|megatron core", Era("megatron-core", "Megatron-Core with Transformer Engine: gradients reduced in FP32 by its default", 1, 4.0, ("none", "selective", "full"), True)),
     (r"megatron-deepspeed|deepspeed", Era("megatron-deepspeed", "Megatron-DeepSpeed of 2021-22: unfused attention, blocking collectives", 0, 2.0, ("full",))),
     (r"megatron", Era("megatron-2021", "Megatron-LM before Megatron-Core: unfused attention, blocking collectives", 0, 2.0, ("full",))),
     (r"llm-foundry|composer|mosaic", Era("llm-foundry", "llm-foundry on PyTorch FSDP1 with the Triton attention kernel", 3, 2.0, ("full", "none"))),

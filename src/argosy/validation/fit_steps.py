@@ -187,7 +187,10 @@ def weights(found: list[Sample]) -> np.ndarray:
 
 
 def fit(
-    found: list[Sample], parameters: tuple[Parameter, ...], spread: float = 0.05
+    found: list[Sample],
+    parameters: tuple[Parameter, ...],
+    begin: np.ndarray | None = None,
+    spread: float = 0.05,
 ) -> tuple[np.ndarray, np.ndarray]:
     """Parameters and standard errors that minimise weighted, softened residuals of ln time plus the priors.
 
@@ -224,7 +227,7 @@ def fit(
     bounds = ([p.low for p in parameters], [p.high - 0.03 * p.width for p in parameters])
     result = least_squares(
         residuals,
-        np.clip(start, *bounds),
+        np.clip(start if begin is None else begin, *bounds),
         jac=jacobian,
         bounds=bounds,
         x_scale=width,

@@ -53,12 +53,14 @@ def _named(row: Row, fields: dict[str, Any]) -> tuple[ModelArchitecture, list[st
 
 
 def _truncated(fields: dict[str, Any], layers: int) -> dict[str, Any]:
-    """Layer lists cut to a shorter stack."""
+    """Layer lists cut to a shorter stack: dense layers of a mixture in proportion, at least one."""
     changes: dict[str, Any] = {}
     if windowed := fields.get("windowed_layers"):
         changes["windowed_layers"] = [i for i in windowed if i < layers]
     if moe := fields.get("moe"):
-        changes["moe"] = {**moe, "dense_layers": [i for i in moe.get("dense_layers", []) if i < layers]}
+        dense = moe.get("dense_layers", [])
+        kept = max(round(len(dense) * layers / fields["layers"]), min(len(dense), 1))
+        changes["moe"] = {**moe, "dense_layers": dense[:kept]}
     return changes
 
 

@@ -15,6 +15,10 @@ from argosy.validation.cases import Case, case, with_recompute
 from argosy.validation.models import Skipped
 from argosy.validation.rows import Row
 
+# Recipes of this stack keep activations in the host's memory, rather than recompute, on chips whose host has a coherent
+# link of 900 GB/s (NVIDIA GB200 datasheet: NVLink-C2C).
+OFF_LOADING_STACKS = ("megatron-bridge",)
+COHERENT = ("GB200", "GB300")
 NORMAL_90 = (
     1.6448536269514722  # half-width of the central 90 % of a normal distribution, in standard deviations
 )
@@ -81,6 +85,17 @@ def choose_recompute(prepared: Case) -> Recompute:
     Before every layer recomputes fully, only as many do as memory needs (Megatron's block method), in tenths.
     """
     modes = prepared.modes
+    if (
+        not prepared.stated_recompute
+        and prepared.stack.name in OFF_LOADING_STACKS
+        and prepared.device.name in COHERENT
+    ):
+        layouts = with_recompute(prepared.layouts, modes[0])
+        fits = bool(fitting(prepared, layouts).any())
+        beyond = "" if fits else "; what does not fit is off-loaded to the host (taken as free)"
+        return Recompute(
+            layouts, 1.0, True, f"recomputation not stated: {modes[0]}, the framework's default{beyond}"
+        )
     for mode in modes:
         layouts = with_recompute(prepared.layouts, mode)
         if prepared.stated_recompute:

@@ -1,0 +1,135 @@
+"""Reading rows: kinds, conversions, and what words mean."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from argosy.validation import TableError, eras
+from argosy.validation.flops import megatron_step_flops
+from argosy.validation.models import Skipped, architecture
+from argosy.validation.rows import Row, read_table, stated_step_time
+
+GPT = {"model": "GPT 175B", "layers": "96", "hidden": "12288", "heads": "96", "vocab": "51200"}
+
+
+def test_the_megatron_formula_is_the_published_one():
+    """Narayanan et al. 2021, equation 3, written out with the paper's symbols."""
+    model, _ = architecture(Row(GPT))
+    B, s, l, h, V = 1536, 2048, 96, 12288, 51200
+    published = 96 * B * s * l * h**2 * (1 + s / (6 * h) + V / (16 * l * h))
+    assert megatron_step_flops(model, s, B, True) == pytest.approx(published, rel=1e-12)
+
+
+def test_flops_without_recomputation_lose_one_layer_forward():
+    model, _ = architecture(Row(GPT))
+    full, model_only = (megatron_step_flops(model, 2048, 8, recompute) for recompute in (True, False))
+    head = 3 * 2 * 8 * 2048 * 12288 * 51200
+    assert (full - head) / (model_only - head) == pytest.approx(4 / 3)
+
+
+def test_latent_attention_counts_its_own_projections():
+    """DeepSeek-V3 does 37 billion parameters' work per token: two FLOPs each, thrice for a step."""
+    model, _ = architecture(Row({"model": "DeepSeekV3"}))
+    tokens = 4096 * 4
+    attention = 3 * 4.0 * 4096 * 128 * (192 + 128) / 2 * 61 * tokens
+    weights = (megatron_step_flops(model, 4096, 4, False) - attention) / (6 * tokens)
+    assert weights == pytest.approx(37e9, rel=0.03)
+
+
+@pytest.mark.parametrize(
+    ("cells", "seconds"),
+    [
+        ({"step_time_s": "3.5", "tokens_per_s": "1"}, 3.5),
+        ({"tokens_per_s": "4096"}, 8 * 2048 / 4096),
+        ({"tokens_per_s_per_gpu": "100"}, 8 * 2048 / (100 * 64)),
+    ],
+)
+def test_measures_become_step_times(cells, seconds):
+    row = Row({**GPT, "n_gpus": "64", **cells})
+    model, _ = architecture(row)
+    assert stated_step_time(row, model, 2048, 8)[0] == pytest.approx(seconds)
+
+
+def test_a_flop_rate_is_converted_by_its_own_definition():
+    model, _ = architecture(Row(GPT))
+    base = {**GPT, "n_gpus": "64", "tflops_per_gpu": "150"}
+    hardware = Row({**base, "metric_definition": "achieved FLOP/s; counts activation recomputation"})
+    useful = Row({**base, "metric_definition": "Model TFLOP/s per GPU; model FLOPs (no recompute)"})
+    slow, fast = (stated_step_time(row, model, 2048, 64)[0] for row in (hardware, useful))
+    assert slow / fast == pytest.approx(4 / 3, rel=0.01)
+
+
+def test_kinds_are_recognised_and_missing_columns_named(tmp_path):
+    runs = tmp_path / "runs.csv"
+    runs.write_text("row_id,model,accelerator,n_gpus,seq_len,gbs_seqs,step_time_s\n1,GPT,A100,8,2048,8,1.0\n")
+    assert read_table(runs)[0] == "runs"
+    serving = tmp_path / "serving.csv"
+    serving.write_text("engine,model,gpu,isl,osl\nx,y,z,1,1\n")
+    assert read_table(serving)[0] == "serving"
+    other = tmp_path / "other.csv"
+    other.write_text("model,accelerator,n_gpus\na,b,1\n")
+    with pytest.raises(TableError, match="peak_mem_gb"):
+        read_table(other)
+    empty = tmp_path / "empty.csv"
+    empty.write_text("")
+    with pytest.raises(TableError, match="empty"):
+        read_table(empty)
+    with pytest.raises(TableError, match="cannot be read"):
+        read_table(Path(tmp_path / "none.csv"))
+
+
+def test_names_in_the_wild_find_their_architecture():
+    for name, hidden, layers in (
+        ("Llama 3.1 405b 24.09 BF16", 16384, 126),
+        ("LLAMA3_70B", 8192, 80),
+        ("Nemotron4 340b FP8", 18432, 96),
+        ("Qwen3_30B_a3B (tokendrop)", 2048, 48),
+        ("Grok1 314b BF16", 6144, 64),
+        ("Paxml GPT175B 24.11 FP8", 12288, 96),
+    ):
+        model, _ = architecture(Row({"model": name}))
+        assert (model.hidden, model.layers) == (hidden, layers), name
+    short, remarks = architecture(Row({"model": "deepseekv3 truncated to 4 layers", "layers": "4"}))
+    assert (short.layers, short.moe.dense_layers) == (4, (0,))
+    assert "4 of 61 layers" in remarks
+
+
+@pytest.mark.parametrize(
+    "name", ["Nemotron_3_Super", "Nemotron-H 56B", "DeepSeekV4 Flash", "Qwen3 Next-80B-A3B"]
+)
+def test_models_that_are_not_modelled_are_refused(name):
+    with pytest.raises(Skipped):
+        architecture(Row({"model": name}))
+
+
+def test_words_of_a_row():
+    a100 = Row(
+        {"accelerator": "A100 (SXM 80GB per paper; not stated in file)", "notes": "inter-node 800 Gb/s"}
+    )
+    assert eras.accelerator(a100) == ("A100-80GB-SXM", {})
+    assert eras.wires(a100).card_bytes_per_s == 800e9 / 8 / 8
+    odd = Row({"accelerator": "H100 96GB HBM2e 2.4TB/s (non-standard)"})
+    assert eras.accelerator(odd) == ("H100-SXM", {"memory_bandwidth": 2.4e12, "memory_bytes": 96e9})
+    for framework, stack in (
+        ("NeMo/Megatron-Core (v24.11.1)", "megatron-core"),
+        ("Megatron-Bridge 26.04 NeMo Container", "megatron-bridge"),
+        ("Megatron-DeepSpeed", "megatron-deepspeed"),
+        ("llm-foundry/Composer FSDP", "llm-foundry"),
+        ("torchtitan", "fsdp2"),
+        ("somebody's own", "generic"),
+    ):
+        assert eras.era(Row({"framework": framework})).stack == stack
+    for text, format in (
+        ("FP8-CS", "fp8"), ("MXFP8", "mxfp8"), ("NVFP4", "nvfp4"), ("amp_bf16", "bf16"),
+        ("fp16 (assumed)", "fp16"), ("bf16 (fp32 grad accumulation)", "bf16"),
+    ):  # fmt: skip
+        assert eras.precision(Row({"precision": text})) == format
+    assert eras.gradient_bytes(Row({"precision": "bf16 (fp32 grad accumulation)"}), eras.GENERIC) == 4.0
+    core = eras.era(Row({"framework": "NeMo"}))
+    assert eras.recompute_modes(Row({"recompute": ""}), core) == (("none", "selective", "full"), False)
+    assert eras.recompute_modes(Row({"recompute": "norm, act"}), core) == (("none",), True)
+    assert eras.zero_stage(Row({"zero_fsdp": "DDP/dist-opt (FSDP=0)"}), core) == 1
+    assert eras.zero_stage(Row({"zero_fsdp": "FSDP FULL_SHARD PURE"}), core) == 3
+    assert eras.shard_size(Row({"zero_fsdp": "FSDP2 shard=32"})) == 32
