@@ -31,8 +31,12 @@ def _hybrid_blocks(text: Mapping[str, Any]) -> list[str]:
     pattern = text.get("hybrid_override_pattern")
     if isinstance(pattern, str):
         return [letters.get(letter, "other") for letter in pattern]
-    listed = text.get("layers_block_type")
-    return [str(block) for block in listed] if isinstance(listed, list) else []
+    return [str(block) for block in _listed(text, "layers_block_type")]
+
+
+def _listed(text: Mapping[str, Any], key: str) -> list[Any]:
+    value = text.get(key)
+    return value if isinstance(value, list) else []
 
 
 def omissions(whole: Mapping[str, Any], text: Mapping[str, Any], family: str, known: bool) -> tuple[str, ...]:
@@ -56,14 +60,20 @@ def _encoders(whole: Mapping[str, Any]) -> list[str]:
 
 def _attention(text: Mapping[str, Any]) -> list[str]:
     found: list[str] = []
-    kinds = Counter(text.get("layer_types") or ())
+    kinds = Counter(str(kind) for kind in _listed(text, "layer_types"))
     layers = text.get("num_hidden_layers")
     linear = kinds.get("linear_attention", 0)
-    if not kinds and text.get("linear_num_key_heads") and text.get("full_attention_interval"):  # Qwen3-Next
-        linear = layers - layers // text["full_attention_interval"]
+    interval = text.get("full_attention_interval")
+    if (
+        not kinds
+        and text.get("linear_num_key_heads")
+        and isinstance(interval, int)
+        and isinstance(layers, int)
+    ):
+        linear = layers - layers // max(interval, 1)  # Qwen3-Next
     if linear:
         found.append(f"linear attention in {linear} of {layers} layers (computed as full attention)")
-    lightning = sum(1 for kind in text.get("attn_type_list") or () if kind == 0)
+    lightning = sum(1 for kind in _listed(text, "attn_type_list") if kind == 0)
     if lightning:
         found.append(f"lightning attention in {lightning} of {layers} layers (computed as full attention)")
     if text.get("index_n_heads"):
@@ -85,8 +95,8 @@ def _attention(text: Mapping[str, Any]) -> list[str]:
         found.append("values that are the keys in layers of full attention (attention_k_eq_v)")
     if text.get("num_kv_shared_layers"):
         found.append(f"{text['num_kv_shared_layers']} layers that use the keys and values of others")
-    if text.get("cross_attention_layers"):
-        found.append(f"cross-attention in {len(text['cross_attention_layers'])} layers")
+    if _listed(text, "cross_attention_layers"):
+        found.append(f"cross-attention in {len(_listed(text, 'cross_attention_layers'))} layers")
     return found
 
 
