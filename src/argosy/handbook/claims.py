@@ -146,8 +146,8 @@ def check_file(path: str | Path) -> list[Checked]:
     """The claims of a user's YAML file, judged by the same rules; FactError lists every fault of the file
     with its line.
 
-    An entry with the id of one of the handbook's claims is that claim: the handbook's formula computes it, with
-    the file's inputs where the names agree, unless its own formula calls laws; the answer says so.
+    An entry with the id of one of the handbook's claims is that claim; the handbook's formula computes it
+    with the file's inputs where the names agree, unless its own formula calls laws; the answer says so.
     """
     from argosy.handbook.claim_file import read_claims
 

@@ -13,6 +13,15 @@ from argosy.handbook import data
 from argosy.handbook.formula import compute, laws_used
 
 _FACT = re.compile(r'fact\("([^"]+)"\)')
+_KEYS = (
+    "peak_bf16",
+    "memory_bandwidth",
+    "memory_marketed",
+    "scale_up_bandwidth",
+    "scale_up_domain",
+    "nic_bandwidth",
+    "power_nameplate",
+)
 _QUIZ_TOLERANCE = 0.1  # relative: numbers to know are orders and first digits
 
 
@@ -88,8 +97,7 @@ def _row_names(row: Mapping[str, Any], section: str | None) -> dict[str, Any]:
     elif "compute" in row:
         names[row.get("as", "v")] = compute(row["compute"])
     if section:
-        keys = ("peak_bf16", "memory_bandwidth", "memory_marketed", "scale_up_bandwidth", "power_nameplate")
-        names["path"] = {key: f"{section}.{row['name']}.{key}" for key in keys}
+        names["path"] = {key: f"{section}.{row['name']}.{key}" for key in _KEYS}
     return names
 
 
