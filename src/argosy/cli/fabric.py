@@ -172,10 +172,9 @@ def _show(payload: dict[str, Any]) -> None:
             tier["name"], f"{tier['switches']:,}", f"{tier['links']:,}", tier["switch"] or "not named"
         )
     console.print(table)
-    injection, bisection = payload["injection_bps_per_direction"], payload["bisection_bps_per_direction"]
-    console.print(
-        f"injection {units.format(injection, 'bit/s')}, bisection {units.format(bisection, 'bit/s')} per direction"
-    )
+    injection = units.format(payload["injection_bps_per_direction"], "bit/s")
+    bisection = units.format(payload["bisection_bps_per_direction"], "bit/s")
+    console.print(f"injection {injection}, bisection {bisection} per direction")
     usd, w = payload["usd"], payload["w"]
     price = "price unknown" if usd is None else text.dollars(usd)
     console.print(f"{price}, {'power unknown' if w is None else units.format(w, 'W')}")

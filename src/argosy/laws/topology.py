@@ -88,7 +88,7 @@ def bisection(endpoints: Array, rate: Array, oversubscription: Array = 1.0) -> A
 
 
 def torus_links(shape: Sequence[int]) -> int:
-    """Links of a torus with the given sides: one per node and dimension; a side of 2 has one link, of 1 none."""
+    """Links of a torus with the given sides: one per node and dimension; a side of 2 has half."""
     nodes = math.prod(shape)
     return sum(nodes if side > 2 else nodes // 2 if side == 2 else 0 for side in shape)
 

@@ -1,0 +1,136 @@
+"""Fabrics of a scenario's fleet: designs filled from the catalog, bills, the plan's rows, the network's
+levels.
+"""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+from argosy.fabric import DesignError, build_network, plan_fabric
+from argosy.fabric.bill import bill, cheapest_module
+from argosy.fabric.fleet import fleet_design
+from argosy.fabric.topologies import Design, build
+from argosy.facts import FactError, Values, load_catalog
+from argosy.spec import Fleet
+
+
+@pytest.fixture
+def values() -> Values:
+    return Values(load_catalog().facts)
+
+
+def fleet(count=2048, accelerator="H100-SXM", node=None, spares=0, **fabric) -> Fleet:
+    data = {"accelerator": accelerator, "count": count, "fabrics": [fabric], "spares": {"nodes": spares}}
+    return Fleet.model_validate(data | ({"node": node} if node else {}))
+
+
+LLAMA = {
+    "topology": "multi-pod",
+    "pods": 8,
+    "pod_accelerators": 3072,
+    "switch": "Minipack2-64x400G",
+    "protocol": "roce",
+    "oversubscription": {"pod-uplink": 7},
+}
+
+
+def test_llama3_fabric_in_the_plan(values):
+    (row,) = plan_fabric(fleet(16384, spares=32, **LLAMA), values)
+    assert row["endpoints"] == 24576 and row["hosts"] == 3072 and not row["problems"]
+    assert row["injection_bps_per_direction"] == pytest.approx(24576 * 400e9)
+    assert [tier["name"] for tier in row["tiers"]] == ["leaf", "spine", "core"]
+    chassis = {tier["switch"] for tier in row["tiers"][1:]}
+    assert chassis != {"Minipack2-64x400G"}  # 192 racks do not close over 64 ports: a chassis stands above
+    uplinks = row["tiers"][2]["links"] / 8 * 4
+    assert row["bisection_bps_per_direction"] == pytest.approx(uplinks * 400e9)
+    assert row["usd"] == pytest.approx(sum(line["usd"] for line in row["bill"]))
+    assert json.dumps(row)
+
+
+def test_network_levels_of_llama3(values):
+    network = build_network(fleet(16384, **LLAMA), values)
+    names = {level.name: level for level in network.levels}
+    assert [level.size for level in network.levels] == [8, 16, 3072, np.inf]
+    assert names["pod"].bandwidth == pytest.approx(50e9)
+    assert 50e9 / 7 <= names["all"].bandwidth < 50e9 / 6.5
+    balanced = build_network(fleet(16384, **LLAMA, placement="balanced"), values)
+    assert balanced.levels[2].size == 2048
+
+
+def test_defaults_come_from_the_catalog():
+    asked = fleet(2048, topology="rail-optimized", spares=0)
+    design = fleet_design(asked, asked.compute_fabric)
+    assert (design.hosts, design.nics_per_host, design.rate, design.radix) == (256, 8, 400e9, 64)
+    assert design.switch == "QM9700"
+
+
+def test_spares_need_ports(values):
+    (row,) = plan_fabric(fleet(2048, topology="multi-plane", spares=8), values)
+    assert row["endpoints"] == (256 + 8) * 8 and not row["problems"]
+
+
+def test_draws_give_draws(values):
+    asked = fleet(2048, topology="rail-optimized", protocol="roce")
+    drawn = values.sample(5, seed=1)
+    (row,) = plan_fabric(asked, drawn)
+    assert row["usd"].shape == (5,) and row["w"].shape == (5,)
+    assert build_network(asked, drawn).collective("all_reduce", 1e9, 256, 8).shape == (5,)
+
+
+def test_export_chips_keep_their_generation(values):
+    h800, h100 = (
+        build_network(fleet(64, accelerator=name, topology="rail-optimized"), values)
+        for name in ("H800-SXM", "H100-SXM")
+    )
+    assert h800.levels[0].ring == h100.levels[0].ring
+    assert h800.levels[0].bandwidth < h100.levels[0].bandwidth
+
+
+def test_a_given_share_of_the_wire_is_used(values):
+    network = build_network(fleet(topology="rail-optimized", delivered=0.5), values)
+    assert network.levels[1].ring[-1].delivered == 0.5
+
+
+def test_bill_by_hand(values):
+    cables = build(Design("fat-tree", 64, 1, 64, 400e9, switch="QM9700")).cables
+    costs = bill(cables, values)
+    part, share = cheapest_module(400e9, 30.0, values)
+    facts = load_catalog().facts
+    module = {key: facts[f"optics.{part}.{key}"].value for key in ("price", "power")}
+    assert costs.usd == pytest.approx(facts["switches.QM9700.price"].value + 128 * share * module["price"])
+    assert costs.w == pytest.approx(facts["switches.QM9700.power"].value + 64 * share * module["power"])
+
+
+@pytest.mark.parametrize(("length", "medium"), [(2.0, "copper"), (30.0, "multimode"), (90.0, "single-mode")])
+def test_modules_follow_the_length(values, length, medium):
+    part, _ = cheapest_module(400e9, length, values)
+    assert medium in load_catalog().entry("optics", part).text["medium"]
+    assert cheapest_module(400e9, 1e6, values) is None
+
+
+def test_what_nobody_published_is_said(values):
+    (row,) = plan_fabric(fleet(4096, "TPU-v4", "DGX-H100", topology="torus", shape=[16, 16, 16]), values)
+    assert row["usd"] is None and any("no price is known" in note for note in row["notes"])
+
+
+@pytest.mark.parametrize(
+    ("fabric", "words"),
+    [
+        ({"topology": "dragonfly"}, "not built yet"),
+        ({"topology": "multi-pod", "pods": 2, "pod_accelerators": 512}, "fewer than the 256"),
+        ({"topology": "multi-pod"}, "write pods"),
+        ({"topology": "fat-tree", "switch": "QM8700"}, "too slow for links of 400 Gb/s"),
+        ({"topology": "fat-tree", "switch": "QM970"}, "QM9700"),
+    ],
+)
+def test_faults_are_named(values, fabric, words):
+    with pytest.raises(FactError, match=words):
+        plan_fabric(fleet(**fabric), values)
+
+
+def test_a_torus_is_not_priced_for_training(values):
+    with pytest.raises(DesignError, match="not modelled yet"):
+        build_network(fleet(4096, topology="torus"), values)
