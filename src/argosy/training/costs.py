@@ -105,9 +105,9 @@ def _gemm(device: Device, stack: Stack, precision: str, gemm: Gemm) -> tuple[Par
     casts = [
         Parts(memory=kernels.cast_time(device, gemm.m * width * amount, dtype)) for width in (gemm.k, gemm.n)
     ]
-    forward = _product(device, gemm, gemm.m, gemm.n, gemm.k, dtype)
-    inputs = _product(device, gemm, gemm.m, gemm.k, gemm.n, dtype)
-    weights = _product(device, gemm, gemm.k, gemm.n, gemm.m, dtype)
+    forward = _product(device, gemm, gemm.m, gemm.n, gemm.k, dtype, stack.expert_rate)
+    inputs = _product(device, gemm, gemm.m, gemm.k, gemm.n, dtype, stack.expert_rate)
+    weights = _product(device, gemm, gemm.k, gemm.n, gemm.m, dtype, stack.expert_rate)
     if gemm.has_weight and stack.fused_accumulation:
         weights = replace(weights, gemm=np.maximum(weights.gemm, _accumulation_floor(device, gemm, amount)))
     return forward + casts[0], inputs + weights + casts[1], weights.gemm if gemm.has_weight else 0.0
@@ -121,13 +121,15 @@ def _accumulation_floor(device: Device, gemm: Gemm, amount: Array) -> Array:
     return kernels.memory_time(device, (inputs + gemm.k * gemm.n * 8.0) * amount, 0.0)
 
 
-def _product(device: Device, gemm: Gemm, m: Array, n: Array, k: Array, dtype: str) -> Parts:
+def _product(
+    device: Device, gemm: Gemm, m: Array, n: Array, k: Array, dtype: str, expert_rate: Array
+) -> Parts:
     """One product, or the products of all local experts side by side in one kernel."""
     flops = 2.0 * m * n * k * gemm.count * np.maximum(gemm.experts, 1.0)
     if np.ndim(gemm.experts) == 0 and gemm.experts == 0:
         seconds = kernels.gemm_time(device, m, n, k, gemm.count, dtype)
     else:
-        seconds = kernels.grouped_gemm_time(device, m, n, k, gemm.experts, dtype) * gemm.count
+        seconds = kernels.grouped_gemm_time(device, m, n, k, gemm.experts, dtype) * gemm.count / expert_rate
     return Parts(gemm=seconds, gemm_ideal=flops / nameplate_peak(device, dtype), gemm_flops=flops)
 
 

@@ -69,6 +69,12 @@ _GENERIC: dict[str, tuple[float, float, float, str]] = {
         4.0,
         _ASSUMED + ": kernels of a mixture layer over those of a dense one (router, permutations, dispatch)",
     ),
+    "expert_rate": (
+        1.0,
+        0.7,
+        1.05,
+        _ASSUMED + ": the framework's grouped products reach what single kernels were measured to reach",
+    ),
     "host_norm": (4.0, 3.0, 5.0, _TRAINING_DATA + ": exponent of the soft maximum of device and host time"),
     "step_overhead_s": (
         0.003,
@@ -122,6 +128,7 @@ class Stack:
     overlap_drag: Array = 0.1  # s of compute lost per s of hidden communication
     host_layer_s: Array = 1.0e-3  # s of host time to queue one layer's forward pass
     host_experts: Array = 2.5  # host time of a mixture layer over that of a dense one
+    expert_rate: Array = 1.0  # rate of grouped expert products in a step over that of the measured kernels
     host_norm: Array = 4.0  # exponent p of (device^p + host^p)^(1/p)
     step_overhead_s: Array = 0.003  # s per step outside the pipeline and the optimizer
     jitter: Array = 0.013  # coefficient of variation of compute between accelerators
@@ -187,6 +194,12 @@ _PRESETS: dict[str, tuple[dict[str, Any], dict[str, tuple[float, float, float, s
                 0.0,
                 0.9,
                 _ASSUMED + ": all-to-all behind the neighbouring micro-batch in some recipes, not in others",
+            ),
+            "host_layer_s": (
+                0.8e-3,
+                0.3e-3,
+                1.7e-3,
+                _ASSUMED + ": half of Megatron-Core's, because recipes capture layers in CUDA graphs",
             ),
         },
     ),

@@ -90,8 +90,8 @@ PARAMETERS = (
     Parameter("attention.forward_ceiling.triton.hopper", 0.25, 0.08, 0.1, 0.6, _TRITON),
     Parameter("attention.backward_ratio.flash3.hopper", 0.80, 0.07, 0.4, 1.1, _BACKWARD),
     Parameter("attention.backward_ratio.flash3.blackwell", 0.80, 0.07, 0.4, 1.1, _BACKWARD),
-    Parameter("stack.host_layer_s", 0.8e-3, 0.4e-3, 0.05e-3, 3e-3, _HOST, MEGATRON_2021),
-    Parameter("stack.host_layer_s", 0.8e-3, 0.4e-3, 0.05e-3, 3e-3, _HOST, MEGATRON_CORE),
+    Parameter("stack.host_layer_s", 0.95e-3, 0.1e-3, 0.05e-3, 3e-3, _HOST, MEGATRON_2021),
+    Parameter("stack.host_layer_s", 0.8e-3, 0.4e-3, 0.05e-3, 3e-3, _HOST, ("megatron-core",)),
     Parameter("stack.host_norm", 5.0, 2.0, 2.0, 16.0, "exponent of the soft maximum of device and host time", MEGATRON_2021),
     Parameter("stack.memory_traffic", 1.0, 0.15, 0.5, 2.0, _TRAFFIC, MEGATRON_2021),
     Parameter("stack.memory_traffic", 1.0, 0.15, 0.5, 2.0, _TRAFFIC, MEGATRON_CORE),
@@ -100,6 +100,12 @@ PARAMETERS = (
     Parameter("stack.fsdp_hidden", 0.25, 0.15, 0.0, 1.0, "share of sharded weights' communication that hides", FSDP1),
     Parameter("stack.overlap_drag", 0.1, 0.05, 0.0, 0.5, "s of compute lost per s of hidden communication", (*MEGATRON_CORE, *FSDP1)),
     Parameter("stack.step_overhead_s", 0.02, 0.015, 0.0, 0.1, "s per step outside pipeline and optimizer", MEGATRON_2021),
+)  # fmt: skip
+
+# Fitted after, and apart from, the dense numbers, to the mixtures of the sources that are not kept aside.
+MIXTURES = (
+    Parameter("stack.expert_rate", 1.0, 0.2, 0.3, 1.05, "rate of grouped expert products over that of measured kernels", MEGATRON_CORE),
+    Parameter("stack.host_experts", 2.5, 0.8, 1.0, 5.0, "host time of a mixture layer over that of a dense one", MEGATRON_CORE),
 )  # fmt: skip
 
 
@@ -178,6 +184,17 @@ def log_errors(found: list[Sample], parameters: tuple[Parameter, ...], columns: 
         steps = evaluate(sample.case.job, device, sample.case.network, stack, sample.layouts)
         errors[i] = np.log(np.broadcast_to(steps.step_s, columns.shape[1]) / sample.case.measured_s)
     return errors
+
+
+def mixtures_on_measured_devices(prepared: Case) -> bool:
+    """Mixtures of experts on devices whose kernels were measured."""
+    return prepared.job.model.moe is not None and prepared.device.curves.relative_of is None
+
+
+def settled(sample: Sample, values: np.ndarray) -> Sample:
+    """A sample whose device and stack hold the fitted dense numbers."""
+    device, stack = with_parameters(sample, PARAMETERS, values)
+    return replace(sample, case=replace(sample.case, device=device, stack=stack))
 
 
 def weights(found: list[Sample]) -> np.ndarray:
@@ -296,12 +313,29 @@ def build(path: Path) -> dict[str, Any]:
                 "high": _round(min(value + reach, parameter.high)),
                 "source": SOURCE,
             }
+    experts = [settled(s, values) for s in samples(read_table(path)[1], mixtures_on_measured_devices)]
+    moe_values, moe_spread = fit([s for s in experts if not kept_aside(s)], MIXTURES)
+    moe_relative = relative_errors(experts, MIXTURES, moe_values)
+    moe_aside = np.array([kept_aside(s) for s in experts])
+    for parameter, value, error in zip(MIXTURES, moe_values, moe_spread, strict=True):
+        for place in parameter.paths:
+            low, high = max(value - 3 * error, parameter.low), min(value + 3 * error, parameter.high)
+            numbers[place] = {
+                "value": _round(value),
+                "low": _round(low),
+                "high": _round(high),
+                "source": SOURCE,
+            }
     for grade, group in (("measured-like", "dense, BF16 or FP16"), ("interpolated", "dense, narrow formats")):
-        sigma = residual_sigma(left_out[groups[group]])
+        sigma = residual_sigma(relative[groups[group] & aside])
         numbers[f"training.residual.{grade}"] = {
             "value": _round(sigma),
-            "source": SOURCE + " (leave one source out)",
+            "source": SOURCE + " (rows of sources kept aside)",
         }
+    numbers["training.residual.extrapolated"] = {
+        "value": _round(residual_sigma(moe_relative)),
+        "source": SOURCE + " (all mixtures of experts)",
+    }
     return {
         "generated_by": "python -m argosy.validation.fit_steps",
         "numbers": numbers,
@@ -311,6 +345,13 @@ def build(path: Path) -> dict[str, Any]:
                 "value": _round(v), "standard_error": _round(e), "left_out_low": _round(c.min()), "left_out_high": _round(c.max()),
             }
             for p, v, e, c in zip(PARAMETERS, values, spread, vectors.T, strict=True)
+        ]
+        + [
+            {
+                "name": p.name, "meaning": p.meaning, "prior": p.start, "prior_width": p.width,
+                "value": _round(v), "standard_error": _round(e), "left_out_low": None, "left_out_high": None,
+            }
+            for p, v, e in zip(MIXTURES, moe_values, moe_spread, strict=True)
         ],
         "errors": {
             name: {
@@ -319,6 +360,13 @@ def build(path: Path) -> dict[str, Any]:
                 "left_one_source_out": errors_of(left_out[mask]),
             }
             for name, mask in groups.items()
+        }
+        | {
+            "mixtures of experts": {
+                "fitted": errors_of(moe_relative[~moe_aside]),
+                "aside": errors_of(moe_relative[moe_aside]),
+                "left_one_source_out": None,
+            }
         },
         "left_one_source_out": by_source,
     }  # fmt: skip
