@@ -32,7 +32,7 @@ def predict_row(row: Row) -> dict[str, Any]:
     """
     answer: dict[str, Any] = {
         "row_id": row.text("row_id"),
-        **{name: row.text(name) for name in ("source", "model", "accelerator", "framework")},
+        **{name: row.text(name) for name in ("source", "model", "accelerator", "framework", "precision")},
         "n_gpus": row.count("n_gpus"),
         "flag": row.text("flag") or None,
     }
