@@ -19,7 +19,8 @@ OWN = Path(argosy.validation.__file__).parent / "data" / "runs.csv"
 KORTHIKANTI = {
     "row_id": "k", "source": "Korthikanti et al. 2022, table 5", "model": "megatron-22B", "seq_len": "2048",
     "accelerator": "A100 80GB SXM (Selene)", "n_gpus": "8", "tp": "8", "pp": "1", "mbs": "4", "gbs_seqs": "4",
-    "recompute": "selective + sequence parallel", "precision": "float16", "framework": "Megatron-LM", "step_time_s": "1.1",
+    "recompute": "selective + sequence parallel", "precision": "float16", "framework": "Megatron-LM",
+    "step_time_s": "1.1",
 }  # fmt: skip
 
 
@@ -61,7 +62,9 @@ def test_an_impossible_layout_without_a_time_is_out_of_memory():
 
 
 def test_the_project_s_own_table_is_predicted(own):
-    """The shipped table holds a row per model, format and device of each source; most rows must be predicted."""
+    """The shipped table holds a row per model, format and device of each source; most rows must be
+    predicted.
+    """
     assert own["schema"] == "argosy.validate/1"
     status = own["summary"]["status"]
     assert status["skipped"] <= 0.1 * len(own["rows"])

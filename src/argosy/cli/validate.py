@@ -5,18 +5,22 @@ from __future__ import annotations
 import json
 import sys
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import typer
 
 
 def validate(
-    measurements: Path = typer.Argument(
-        ..., help="CSV of measured runs, peak memory or serving.", show_default=False
-    ),
-    as_json: bool = typer.Option(False, "--json", help="Print rows and summary as JSON and nothing else."),
+    measurements: Annotated[
+        Path, typer.Argument(help="CSV of measured runs, peak memory or serving.", show_default=False)
+    ],
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print rows and summary as JSON and nothing else.")
+    ] = False,
 ) -> None:
-    """Predict every row of a table of measurements and show the errors by source, accelerator, framework and scale."""
+    """Predict every row of a table of measurements and show the errors by source, accelerator, framework
+    and scale.
+    """
     from argosy.validation import TableError
     from argosy.validation import validate as run
 

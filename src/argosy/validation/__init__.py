@@ -1,4 +1,6 @@
-"""Published measurements beside predictions: reading, converting, predicting, scoring, and the fits of the model."""
+"""Published measurements beside predictions: reading, converting, predicting, scoring, and the fits of
+the model.
+"""
 
 from __future__ import annotations
 

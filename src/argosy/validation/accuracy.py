@@ -26,18 +26,43 @@ EVIDENCE = {
 }
 # What the worst rows have in common, by a test on the row; the first that holds is printed.
 REASONS = (
-    (lambda r: "235" in r["model"] and "GB200" in r["accelerator"], "host time: the recipe captures its layers in CUDA graphs, the model queues them"),
-    (lambda r: "OSS" in r["model"], "attention sinks: which kernel attended is not stated, and the model takes a fused one; expert products run below their kernels"),
-    (lambda r: "30B" in r["model"] or "30b" in r["model"], "small experts: bound by the host, whose speed and CUDA graphs the table does not state"),
-    (lambda r: "DeepSeek" in r["model"] or "deepseek" in r["model"], "dispatch and small experts; recomputation and off-loading are not in the table"),
+    (
+        lambda r: "235" in r["model"] and "GB200" in r["accelerator"],
+        "host time: the recipe captures its layers in CUDA graphs, the model queues them",
+    ),
+    (
+        lambda r: "OSS" in r["model"],
+        "attention sinks: which kernel attended is not stated, and the model takes a fused one; "
+        "expert products run below their kernels",
+    ),
+    (
+        lambda r: "30B" in r["model"] or "30b" in r["model"],
+        "small experts: bound by the host, whose speed and CUDA graphs the table does not state",
+    ),
+    (
+        lambda r: "DeepSeek" in r["model"] or "deepseek" in r["model"],
+        "dispatch and small experts; recomputation and off-loading are not in the table",
+    ),
     (lambda r: "Grok" in r["model"], "expert products on a device without measured grouped kernels"),
-    (lambda r: "rowwise" in r["precision"], "FP8 with one scale per row in torchao: its casts are slower than the measured FP8 kernels"),
+    (
+        lambda r: "rowwise" in r["precision"],
+        "FP8 with one scale per row in torchao: its casts are slower than the measured FP8 kernels",
+    ),
     (lambda r: "torchtitan" in r["source"], "boards of non-standard memory and unknown power limit"),
-    (lambda r: "README" in r["source"], "end-to-end with data loading; micro-batch and chunks not stated, and the fastest taken"),
-    (lambda r: "vTrain" in r["source"] and r["layout"]["tp"] == 16, "tensor parallelism across two nodes: latency of many small exchanges"),
-    (lambda r: "vTrain" in r["source"], "small model, bound by the host: kernel choice and host speed differ from row to row"),
+    (
+        lambda r: "README" in r["source"],
+        "end-to-end with data loading; micro-batch and chunks not stated, and the fastest taken",
+    ),
+    (
+        lambda r: "vTrain" in r["source"] and r["layout"]["tp"] == 16,
+        "tensor parallelism across two nodes: latency of many small exchanges",
+    ),
+    (
+        lambda r: "vTrain" in r["source"],
+        "small model, bound by the host: kernel choice and host speed differ from row to row",
+    ),
     (lambda r: True, "not explained"),
-)  # fmt: skip
+)
 
 
 def percent(value: float | None, signed: bool = False) -> str:
@@ -58,9 +83,13 @@ def errors_row(name: str, found: dict[str, Any] | None) -> tuple[str, ...]:
     if not found or not found["n"]:
         return (name, "0", "", "", "", "")
     return (
-        name, str(found["n"]), percent(found["mape"]), percent(found["bias"], True), percent(found["p90_abs"]),
+        name,
+        str(found["n"]),
+        percent(found["mape"]),
+        percent(found["bias"], True),
+        percent(found["p90_abs"]),
         percent(found.get("coverage_90")),
-    )  # fmt: skip
+    )
 
 
 HEADER = ("", "rows", "MAPE %", "bias %", "90th percentile %", "inside 90 % interval")
@@ -92,24 +121,35 @@ def kernels_section() -> list[str]:
         for name, entry in kernel_table()["relatives"].items()
     ]
     return [
-        "## Kernels", "",
-        "Each fit keeps a quarter of its shape families aside (all rows of one n × k, one head count, one expert shape);",
-        "the errors are on those. `python -m argosy.validation.fit_kernels` regenerates the table. FP8 was measured with the",
-        "conversion of its left operand: fitted apart from the product (`cast_bytes`), the H100's error falls from 12 % to 4 %.", "",
+        "## Kernels",
+        "",
+        "Each fit keeps a quarter of its shape families aside (all rows of one n × k, one head "
+        "count, one expert shape);",
+        "the errors are on those. `python -m argosy.validation.fit_kernels` regenerates the table. "
+        "FP8 was measured with the",
+        "conversion of its left operand: fitted apart from the product (`cast_bytes`), the H100's "
+        "error falls from 12 % to 4 %.",
+        "",
         *markdown(("device", "kernel", "rows aside", "MAPE %", "bias %", "parameters"), rows),
-        "Devices without kernel measurements borrow, and every answer says so:", "",
+        "Devices without kernel measurements borrow, and every answer says so:",
+        "",
         *markdown(("device", "curves of", "ceiling scaled by", "why"), relatives),
-    ]  # fmt: skip
+    ]
 
 
 def parameters_section() -> list[str]:
     """Every fitted number of the step model, and what the fit is worth on rows that it did not see."""
     table = steps_table()
     parameters = [
-        (f"`{p['name']}`", p["meaning"], f"{p['prior']:.4g} ± {p['prior_width']:.2g}", f"{p['value']:.4g} ± {p['standard_error']:.2g}",
-         "" if p["left_out_low"] is None else f"{p['left_out_low']:.4g} – {p['left_out_high']:.4g}")
+        (
+            f"`{p['name']}`",
+            p["meaning"],
+            f"{p['prior']:.4g} ± {p['prior_width']:.2g}",
+            f"{p['value']:.4g} ± {p['standard_error']:.2g}",
+            "" if p["left_out_low"] is None else f"{p['left_out_low']:.4g} – {p['left_out_high']:.4g}",
+        )
         for p in table["parameters"]
-    ]  # fmt: skip
+    ]
     groups = []
     for name, kinds in table["errors"].items():
         for kind, found in kinds.items():
@@ -129,21 +169,34 @@ def parameters_section() -> list[str]:
         for name, f in table["left_one_source_out"].items()
     ]
     return [
-        f"## The {len(parameters)} numbers fitted to steps", "",
-        "Each has a meaning, a prior (published or assumed) and belongs to an accelerator generation or a framework era; none",
-        "belongs to a source or a row. Sources count by the root of their rows. `python -m argosy.validation.fit_steps`",
-        "regenerates them. The last column is the range over the fits that leave one source out.", "",
+        f"## The {len(parameters)} numbers fitted to steps",
+        "",
+        "Each has a meaning, a prior (published or assumed) and belongs to an accelerator "
+        "generation or a framework era; none",
+        "belongs to a source or a row. Sources count by the root of their rows. `python -m "
+        "argosy.validation.fit_steps`",
+        "regenerates them. The last column is the range over the fits that leave one source out.",
+        "",
         *markdown(("number", "meaning", "prior", "fitted", "left out"), parameters),
-        "### Rows that the fit did not see", "",
-        "*Fitted*: vTrain's single-node table, llm-foundry, dgxc-benchmarking, SimuMax, the mixtures of ModelZoo. *Aside*: whole",
-        "sources that the fit never sees: vTrain's multi-node table, BLOOM, Korthikanti, SC21, Megatron's README,",
-        "Megatron-Bridge, torchtitan. *Left one source out*: every source predicted by numbers fitted to all others.", "",
+        "### Rows that the fit did not see",
+        "",
+        "*Fitted*: vTrain's single-node table, llm-foundry, dgxc-benchmarking, SimuMax, the "
+        "mixtures of ModelZoo. *Aside*: whole",
+        "sources that the fit never sees: vTrain's multi-node table, BLOOM, Korthikanti, SC21, "
+        "Megatron's README,",
+        "Megatron-Bridge, torchtitan. *Left one source out*: every source predicted by numbers "
+        "fitted to all others.",
+        "",
         *markdown(("group", "rows are", "rows", "MAPE %", "bias %", "90th percentile %"), groups),
-        "Left one source out, dense rows:", "",
+        "Left one source out, dense rows:",
+        "",
         *markdown(("source", "rows", "MAPE %", "bias %", "90th percentile %"), left_out),
-        "A source whose era no other source shares (vTrain's small models bound by their host, llm-foundry's Triton kernel,",
-        "SimuMax's B200) is then predicted from the priors alone: that is what a stack without measurements is worth.", "",
-    ]  # fmt: skip
+        "A source whose era no other source shares (vTrain's small models bound by their host, "
+        "llm-foundry's Triton kernel,",
+        "SimuMax's B200) is then predicted from the priors alone: that is what a stack without "
+        "measurements is worth.",
+        "",
+    ]
 
 
 def runs_section(payload: dict[str, Any]) -> list[str]:
@@ -151,10 +204,14 @@ def runs_section(payload: dict[str, Any]) -> list[str]:
     rows, summary = payload["rows"], payload["summary"]
     clean = [row for row in rows if not row["flag"]]
     lines = [
-        "## Published runs, as shipped", "",
-        f"`argosy validate`: {len(rows)} rows; " + ", ".join(f"{n} {status}" for status, n in summary["status"].items())
-        + f"; of {len(clean)} unflagged rows {sum(r['status'] == 'skipped' for r in clean)} are skipped. Fitted and unseen rows together.", "",
-    ]  # fmt: skip
+        "## Published runs, as shipped",
+        "",
+        f"`argosy validate`: {len(rows)} rows; "
+        + ", ".join(f"{n} {status}" for status, n in summary["status"].items())
+        + f"; of {len(clean)} unflagged rows {sum(r['status'] == 'skipped' for r in clean)} are "
+        f"skipped. Fitted and unseen rows together.",
+        "",
+    ]
     evidence = defaultdict(list)
     for row in clean:
         if row["status"] == "ok":
@@ -164,13 +221,18 @@ def runs_section(payload: dict[str, Any]) -> list[str]:
     dense = [
         r for r in clean if r["status"] == "ok" and r["grade"] != "extrapolated" and "100" in r["accelerator"]
     ]
-    lines += markdown(HEADER, [
-        errors_row("all", summary["all"]),
-        errors_row("dense, A100 and H100", statistics(dense)),
-        errors_row("dense, A100 and H100, at least 1,000", statistics(r for r in dense if r["n_gpus"] >= 1000)),
-        errors_row("flagged rows, apart", summary["flagged"]),
-        *(errors_row(name, statistics(members)) for name, members in evidence.items()),
-    ])  # fmt: skip
+    lines += markdown(
+        HEADER,
+        [
+            errors_row("all", summary["all"]),
+            errors_row("dense, A100 and H100", statistics(dense)),
+            errors_row(
+                "dense, A100 and H100, at least 1,000", statistics(r for r in dense if r["n_gpus"] >= 1000)
+            ),
+            errors_row("flagged rows, apart", summary["flagged"]),
+            *(errors_row(name, statistics(members)) for name, members in evidence.items()),
+        ],
+    )
     for name in ("source", "accelerator", "framework", "scale", "grade", "recompute"):
         lines += [
             f"By {name}:",
@@ -221,11 +283,20 @@ def memory_section(payload: dict[str, Any]) -> list[str]:
     oom = [row for row in rows if row["measured_oom"] and row["status"] != "skipped"]
     false = sum(row["status"] == "oom" and not row["measured_oom"] for row in rows)
     return [
-        "## Peak memory", "",
-        *markdown(HEADER[:5], (errors_row(k, v)[:5] for k, v in [("all", payload["summary"]["all"]), *payload["summary"]["source"].items()])),
-        f"Of {len(oom)} runs that ended out of memory {sum(row['status'] == 'oom' for row in oom)} are predicted to;"
-        f" {false} runs that fitted are predicted not to.", "",
-    ]  # fmt: skip
+        "## Peak memory",
+        "",
+        *markdown(
+            HEADER[:5],
+            (
+                errors_row(k, v)[:5]
+                for k, v in [("all", payload["summary"]["all"]), *payload["summary"]["source"].items()]
+            ),
+        ),
+        f"Of {len(oom)} runs that ended out of memory {sum(row['status'] == 'oom' for row in oom)} "
+        f"are predicted to;"
+        f" {false} runs that fitted are predicted not to.",
+        "",
+    ]
 
 
 def report(directory: Path) -> str:
@@ -235,18 +306,32 @@ def report(directory: Path) -> str:
     table = steps_table()["errors"]["dense, A100 and H100"]
     aside = table["aside"]
     lines = [
-        "# How accurate the step model is", "",
-        "Written by `python -m argosy.validation.accuracy`; do not edit. Errors are predicted ÷ measured − 1 of step time (of",
-        "tokens/s or FLOP/s converted to it by the source's own definition), never of MFU.", "",
-        f"**Headline.** Dense runs on A100 and H100 of sources that the fit never saw: MAPE {percent(aside['mape'])} %, bias"
-        f" {percent(aside['bias'], True)} %, 90th percentile {percent(aside['p90_abs'])} % ({aside['n']} rows). A constant MFU per"
-        " accelerator is off by 46 % on such rows; runs with equal visible settings differ by 5.5 % (median) among themselves.", "",
-        "**What falls short.** Mixtures of experts: see the table by model; their kernels on Blackwell were never measured, and the",
-        "tables state neither CUDA graphs, dispatcher, nor recomputation. Runs bound by the host (small models) scatter by more",
-        "than the model explains. Blackwell's sustained clock rests on one set of B200 measurements and one vendor's GB200 table.",
-        "The vendor's dgxc rows are its expectation, not a log. Hybrid Mamba models are not modelled.", "",
-        *parameters_section(), *runs_section(runs), *memory_section(memory), *kernels_section(),
-    ]  # fmt: skip
+        "# How accurate the step model is",
+        "",
+        "Written by `python -m argosy.validation.accuracy`; do not edit. Errors are predicted ÷ "
+        "measured − 1 of step time (of",
+        "tokens/s or FLOP/s converted to it by the source's own definition), never of MFU.",
+        "",
+        f"**Headline.** Dense runs on A100 and H100 of sources that the fit never saw: MAPE "
+        f"{percent(aside['mape'])} %, bias"
+        f" {percent(aside['bias'], True)} %, 90th percentile {percent(aside['p90_abs'])} % "
+        f"({aside['n']} rows). A constant MFU per"
+        " accelerator is off by 46 % on such rows; runs with equal visible settings differ by 5.5 % "
+        "(median) among themselves.",
+        "",
+        "**What falls short.** Mixtures of experts: see the table by model; their kernels on "
+        "Blackwell were never measured, and the",
+        "tables state neither CUDA graphs, dispatcher, nor recomputation. Runs bound by the host "
+        "(small models) scatter by more",
+        "than the model explains. Blackwell's sustained clock rests on one set of B200 measurements "
+        "and one vendor's GB200 table.",
+        "The vendor's dgxc rows are its expectation, not a log. Hybrid Mamba models are not modelled.",
+        "",
+        *parameters_section(),
+        *runs_section(runs),
+        *memory_section(memory),
+        *kernels_section(),
+    ]
     return "\n".join(lines)
 
 

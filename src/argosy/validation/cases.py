@@ -1,4 +1,6 @@
-"""From a row to what the step model takes: job, device, network, stack, and the layouts that the row can mean."""
+"""From a row to what the step model takes: job, device, network, stack, and the layouts that the row can
+mean.
+"""
 
 from __future__ import annotations
 
@@ -25,8 +27,9 @@ UNSTATED_MICRO_BATCHES = (1, 2, 4, 8)
 class Case:
     """One row, ready for the step model.
 
-    `layouts`: the layouts that the row can mean, one where it states everything; `modes`: recomputation to try in
-    order. `measured_s`: the step time that it states, None where it states none. `remarks`: what was assumed and why.
+    `layouts`: the layouts that the row can mean, one where it states everything; `modes`: recomputation
+    to try in order. `measured_s`: the step time that it states, None where it states none. `remarks`:
+    what was assumed and why.
     """
 
     row: Row
@@ -95,8 +98,8 @@ def case(row: Row) -> Case:
 def scale_up_domain(name: str, gpus: int) -> int:
     """Accelerators of one scale-up domain that a job uses.
 
-    Jobs that are not whole racks take 64 of the 72 GPUs of an NVL72 rack (16 of 18 trays), so that parallel groups of
-    powers of two do not straddle racks.
+    Jobs that are not whole racks take 64 of the 72 GPUs of an NVL72 rack (16 of 18 trays), so that
+    parallel groups of powers of two do not straddle racks.
     """
     domain = int(facts()[f"accelerators.{name}.scale_up_domain"].value)
     return 64 if domain == 72 and gpus % 72 else domain
@@ -182,20 +185,24 @@ def _layouts(row: Row, era: eras.Era, model: ModelArchitecture, gpus: int) -> tu
         notes.append(f"expert tensor parallelism not stated: {etp}, Megatron-Core's default where it divides")
     layouts = Layouts.one(
         tp=tp, pp=pp, cp=cp, dp=dp, ep=ep, etp=etp, vp=grid[:, 1], micro_batch=grid[:, 0],
-        grad_accumulation=batch // (dp * grid[:, 0]), zero=zero, sequence_parallel=_sequence_parallel(row, era, tp),
-        shard=_shard(row, dp * cp),
+        grad_accumulation=batch // (dp * grid[:, 0]), zero=zero,
+        sequence_parallel=_sequence_parallel(row, era, tp), shard=_shard(row, dp * cp),
     )  # fmt: skip
     return layouts, batch, notes
 
 
 def _shard(row: Row, replicas: int) -> int:
-    """Ranks of one sharding group where the row names fewer than there are replicas (hybrid sharding), else 0: all."""
+    """Ranks of one sharding group where the row names fewer than there are replicas (hybrid sharding),
+    else 0: all.
+    """
     size = eras.shard_size(row) or 0
     return size if 0 < size < replicas and replicas % size == 0 else 0
 
 
 def _virtual_stages(row: Row, layers: int, pp: int, tuned: bool) -> list[int]:
-    """Chunks per pipeline rank: as stated, else 1, or any that divides where the row leaves its tuning open."""
+    """Chunks per pipeline rank: as stated, else 1, or any that divides where the row leaves its tuning
+    open.
+    """
     if pp == 1:
         return [1]
     if (stated := row.count("vpp")) is not None:
@@ -204,7 +211,9 @@ def _virtual_stages(row: Row, layers: int, pp: int, tuned: bool) -> list[int]:
 
 
 def _sequence_parallel(row: Row, era: eras.Era, tp: int) -> bool:
-    """Sequence parallelism: with tensor parallelism in Megatron-Core and torchtitan, before only where the row says so."""
+    """Sequence parallelism: with tensor parallelism in Megatron-Core and torchtitan, before only where
+    the row says so.
+    """
     if tp == 1:
         return False
     if era.stack in ("megatron-2021", "megatron-deepspeed"):

@@ -1,4 +1,6 @@
-"""What a row's words mean: its accelerator, its framework's stack, its fabric, formats, sharding and recomputation."""
+"""What a row's words mean: its accelerator, its framework's stack, its fabric, formats, sharding and
+recomputation.
+"""
 
 from __future__ import annotations
 
@@ -10,17 +12,31 @@ from argosy.validation.rows import Row
 
 # Accelerator texts → catalog names, first match wins.
 _ACCELERATORS = (
-    (r"gb300", "GB300"), (r"gb200", "GB200"), (r"b300", "B300-SXM"), (r"b200", "B200-SXM"),
-    (r"h200", "H200-SXM"), (r"h800", "H800-SXM"), (r"h20\b", "H20-96GB"), (r"h100.*pcie", "H100-PCIe"), (r"h100", "H100-SXM"),
-    (r"a100.*40 ?g", "A100-40GB-SXM"), (r"a100", "A100-80GB-SXM"), (r"mi300x", "MI300X"), (r"mi325x", "MI325X"),
-    (r"mi355x", "MI355X"), (r"tpu ?v4", "TPU v4"), (r"tpu ?v5p", "TPU v5p"),
-)  # fmt: skip
+    (r"gb300", "GB300"),
+    (r"gb200", "GB200"),
+    (r"b300", "B300-SXM"),
+    (r"b200", "B200-SXM"),
+    (r"h200", "H200-SXM"),
+    (r"h800", "H800-SXM"),
+    (r"h20\b", "H20-96GB"),
+    (r"h100.*pcie", "H100-PCIe"),
+    (r"h100", "H100-SXM"),
+    (r"a100.*40 ?g", "A100-40GB-SXM"),
+    (r"a100", "A100-80GB-SXM"),
+    (r"mi300x", "MI300X"),
+    (r"mi325x", "MI325X"),
+    (r"mi355x", "MI355X"),
+    (r"tpu ?v4", "TPU v4"),
+    (r"tpu ?v5p", "TPU v5p"),
+)
 
 
 def accelerator(row: Row) -> tuple[str | None, dict[str, float]]:
-    """The catalog name that a row's accelerator text means (None: unknown), and what the text says it differs in.
+    """The catalog name that a row's accelerator text means (None: unknown), and what the text says it
+    differs in.
 
-    A bandwidth ("2.4TB/s") or capacity ("96GB") in the text replaces the catalog's number, in byte/s and byte.
+    A bandwidth ("2.4TB/s") or capacity ("96GB") in the text replaces the catalog's number, in byte/s and
+    byte.
     """
     text = row.text("accelerator").lower()
     name = next((name for pattern, name in _ACCELERATORS if re.search(pattern, text)), None)
@@ -46,17 +62,87 @@ class Era:
 
 # Framework texts → era, first match wins.
 _ERAS = (
-    (r"megatron-bridge", Era("megatron-bridge", "Megatron-Bridge: Megatron-Core with the newest recipes for mixtures of experts", 1, 2.0, ("none", "selective", "full"), True)),
-    (r"llama ?3|meta", Era("llama3", "Meta's stack for Llama 3: as Megatron-Core, keys and values gathered before attention", 1, 4.0, ("none", "full"))),
-    (r"nemo", Era("megatron-core", "Megatron-Core with Transformer Engine: fused attention of the device's generation, collectives overlapped", 1, 2.0, ("none", "selective", "full"), True)),
-    (r"megatron-lm 0\.1\d|megatron-core|megatron core", Era("megatron-core", "Megatron-Core with Transformer Engine: gradients reduced in FP32 by its default", 1, 4.0, ("none", "selective", "full"), True)),
-    (r"megatron-deepspeed|deepspeed", Era("megatron-deepspeed", "Megatron-DeepSpeed of 2021-22: unfused attention, blocking collectives", 0, 2.0, ("full",))),
-    (r"megatron", Era("megatron-2021", "Megatron-LM before Megatron-Core: unfused attention, blocking collectives", 0, 2.0, ("full",))),
-    (r"llm-foundry|composer|mosaic", Era("llm-foundry", "llm-foundry on PyTorch FSDP1 with the Triton attention kernel", 3, 2.0, ("full", "none"))),
+    (
+        r"megatron-bridge",
+        Era(
+            "megatron-bridge",
+            "Megatron-Bridge: Megatron-Core with the newest recipes for mixtures of experts",
+            1,
+            2.0,
+            ("none", "selective", "full"),
+            True,
+        ),
+    ),
+    (
+        r"llama ?3|meta",
+        Era(
+            "llama3",
+            "Meta's stack for Llama 3: as Megatron-Core, keys and values gathered before attention",
+            1,
+            4.0,
+            ("none", "full"),
+        ),
+    ),
+    (
+        r"nemo",
+        Era(
+            "megatron-core",
+            "Megatron-Core with Transformer Engine: fused attention of the device's generation, "
+            "collectives overlapped",
+            1,
+            2.0,
+            ("none", "selective", "full"),
+            True,
+        ),
+    ),
+    (
+        r"megatron-lm 0\.1\d|megatron-core|megatron core",
+        Era(
+            "megatron-core",
+            "Megatron-Core with Transformer Engine: gradients reduced in FP32 by its default",
+            1,
+            4.0,
+            ("none", "selective", "full"),
+            True,
+        ),
+    ),
+    (
+        r"megatron-deepspeed|deepspeed",
+        Era(
+            "megatron-deepspeed",
+            "Megatron-DeepSpeed of 2021-22: unfused attention, blocking collectives",
+            0,
+            2.0,
+            ("full",),
+        ),
+    ),
+    (
+        r"megatron",
+        Era(
+            "megatron-2021",
+            "Megatron-LM before Megatron-Core: unfused attention, blocking collectives",
+            0,
+            2.0,
+            ("full",),
+        ),
+    ),
+    (
+        r"llm-foundry|composer|mosaic",
+        Era(
+            "llm-foundry",
+            "llm-foundry on PyTorch FSDP1 with the Triton attention kernel",
+            3,
+            2.0,
+            ("full", "none"),
+        ),
+    ),
     (r"torchtitan|fsdp2", Era("fsdp2", "torchtitan on PyTorch FSDP2", 3, 4.0, ("selective", "full"))),
-    (r"maxtext|pax|jax|xla", Era("fsdp2", "JAX: no preset of its own, taken as FSDP2", 3, 2.0, ("none", "selective", "full"))),
+    (
+        r"maxtext|pax|jax|xla",
+        Era("fsdp2", "JAX: no preset of its own, taken as FSDP2", 3, 2.0, ("none", "selective", "full")),
+    ),
     (r"fsdp|pytorch", Era("fsdp1", "PyTorch FSDP1", 3, 2.0, ("full", "none"))),
-)  # fmt: skip
+)
 GENERIC = Era("generic", "framework not recognised: the generic stack", 1, 4.0, ("none", "selective", "full"))
 
 
@@ -81,7 +167,9 @@ def zero_stage(row: Row, found: Era) -> int:
 
 
 def shard_size(row: Row) -> int | None:
-    """Ranks that share one copy of the weights in hybrid sharding, where the row names a number smaller than the fleet."""
+    """Ranks that share one copy of the weights in hybrid sharding, where the row names a number smaller
+    than the fleet.
+    """
     found = re.search(r"shard=(\d+)|^fsdp(\d+)$", row.text("zero_fsdp").lower())
     return int(found[1] or found[2]) if found else None
 
@@ -124,7 +212,9 @@ def gradient_bytes(row: Row, found: Era) -> float:
 
 @dataclass(frozen=True)
 class Wires:
-    """Fabric of a row where its words say more than the catalog: byte/s one way per accelerator, and its delivered share."""
+    """Fabric of a row where its words say more than the catalog: byte/s one way per accelerator, and its
+    delivered share.
+    """
 
     card_bytes_per_s: float | None
     delivered: float | None

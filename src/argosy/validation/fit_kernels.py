@@ -2,9 +2,10 @@
 
     python -m argosy.validation.fit_kernels MEASUREMENTS_DIRECTORY [TABLE.json]
 
-The directory holds gemm_measured.csv.gz, attention_fwd_measured.csv.gz and moe_grouped_gemm_measured.csv.gz. Each fit
-keeps a quarter of its shape families (all rows of one (n, k), one head count, one expert shape) aside and reports the
-error on them; the shipped parameters come from the other three quarters.
+The directory holds gemm_measured.csv.gz, attention_fwd_measured.csv.gz and
+moe_grouped_gemm_measured.csv.gz. Each fit keeps a quarter of its shape families (all rows of one (n, k),
+one head count, one expert shape) aside and reports the error on them; the shipped parameters come from
+the other three quarters.
 """
 
 from __future__ import annotations
@@ -24,20 +25,25 @@ import numpy as np
 from argosy.training.kernels.curves import GemmCurve
 from argosy.training.kernels.gemm import grouped_product_time, product_time
 
-_SOURCE = "ai-dynamo/aiconfigurator@095f58a (GitHub), aic-core/src/aiconfigurator_core/systems/data/{key}/{kind}/trtllm"
+_SOURCE = "ai-dynamo/aiconfigurator@095f58a (GitHub), "
+"aic-core/src/aiconfigurator_core/systems/data/{key}/{kind}/trtllm"
 _TABLE = Path(__file__).parents[1] / "training" / "kernels" / "data" / "kernels.json"
 
 # The share of nameplate memory bandwidth that streaming kernels reach. No memory-bound shape is among the
 # measurements, so this is not fitted here; the step model's validation bears on it.
 MEMORY_EFFICIENCY = {
-    "value": 0.85, "low": 0.78, "high": 0.93,
+    "value": 0.85,
+    "low": 0.78,
+    "high": 0.93,
     "source": "assumption: STREAM-like kernels reach 80–93 % of nameplate HBM bandwidth",
-}  # fmt: skip
+}
 
 
 @dataclass(frozen=True)
 class Measured:
-    """A device of the measurements: the rates to which its efficiencies refer (datasheet, dense), FLOP/s and byte/s."""
+    """A device of the measurements: the rates to which its efficiencies refer (datasheet, dense), FLOP/s
+    and byte/s.
+    """
 
     key: str
     generation: str
@@ -83,8 +89,8 @@ _ELEMENT_BYTES = {
     "nvfp4": 0.5625,
 }  # NVFP4: 4 bits and an 8-bit scale per 16
 
-# Published achievable matrix-product rates, BF16 FLOP/s (stas00/ml-engineering, compute/accelerator/README.md:
-# maximum achievable matmul FLOPS), by which a relative's curves are scaled.
+# Published achievable matrix-product rates, BF16 FLOP/s (stas00/ml-engineering,
+# compute/accelerator/README.md: maximum achievable matmul FLOPS), by which a relative's curves are scaled.
 _ACHIEVABLE = {
     "A100-SXM": 271.2e12,
     "H100-SXM": 794.5e12,
@@ -95,7 +101,9 @@ _ACHIEVABLE = {
 
 
 def relatives() -> dict[str, Any]:
-    """Devices without kernel measurements: whose curves they borrow, scaled by published achievable rates over peak."""
+    """Devices without kernel measurements: whose curves they borrow, scaled by published achievable rates
+    over peak.
+    """
 
     def like(
         device: str, generation: str, reason: str, achievable: float | None = None, peak: float | None = None
@@ -109,12 +117,44 @@ def relatives() -> dict[str, Any]:
     return {
         "H800-SXM": like("H100-SXM", "hopper", f"no kernel measurements; H100-SXM's, {hopper}"),
         "H100-PCIe": like("H100-SXM", "hopper", "no kernel measurements; H100-SXM's shares of peak"),
-        "H20-96GB": like("H200-SXM", "hopper", "no kernel measurements; H200-SXM's shares of peak: fewer processors, the same memory class"),
-        "GB300": like("B300-SXM", "blackwell", "no kernel measurements; B300-SXM's shares of peak: the same chip at a higher power limit"),
-        "MI300X": like("H100-SXM", "cdna3", "no kernel measurements; H100-SXM's shapes scaled by published achievable matmul", 668.4e12, 1307.4e12),
-        "MI325X": like("H100-SXM", "cdna3", "no kernel measurements; H100-SXM's shapes scaled by published achievable matmul", 784.9e12, 1307.4e12),
-        "MI355X": like("B200-SXM", "cdna4", "no kernel measurements; B200-SXM's shapes scaled by published achievable matmul", 1565e12, 2500e12),
-        "Gaudi3": like("H100-SXM", "gaudi", "no kernel measurements; H100-SXM's shapes scaled by published achievable matmul", 1243e12, 1677e12),
+        "H20-96GB": like(
+            "H200-SXM",
+            "hopper",
+            "no kernel measurements; H200-SXM's shares of peak: fewer processors, the same memory class",
+        ),
+        "GB300": like(
+            "B300-SXM",
+            "blackwell",
+            "no kernel measurements; B300-SXM's shares of peak: the same chip at a higher power limit",
+        ),
+        "MI300X": like(
+            "H100-SXM",
+            "cdna3",
+            "no kernel measurements; H100-SXM's shapes scaled by published achievable matmul",
+            668.4e12,
+            1307.4e12,
+        ),
+        "MI325X": like(
+            "H100-SXM",
+            "cdna3",
+            "no kernel measurements; H100-SXM's shapes scaled by published achievable matmul",
+            784.9e12,
+            1307.4e12,
+        ),
+        "MI355X": like(
+            "B200-SXM",
+            "cdna4",
+            "no kernel measurements; B200-SXM's shapes scaled by published achievable matmul",
+            1565e12,
+            2500e12,
+        ),
+        "Gaudi3": like(
+            "H100-SXM",
+            "gaudi",
+            "no kernel measurements; H100-SXM's shapes scaled by published achievable matmul",
+            1243e12,
+            1677e12,
+        ),
         "TPU v4": like("A100-SXM", "tpu", "no kernel measurements; A100-SXM's shares of peak"),
         "TPU v5p": like("A100-SXM", "tpu", "no kernel measurements; A100-SXM's shares of peak"),
         "Ascend 910B": like("A100-SXM", "ascend", "no kernel measurements; A100-SXM's shares of peak"),
@@ -122,8 +162,10 @@ def relatives() -> dict[str, Any]:
         "any ampere": like("A100-SXM", "ampere", "no kernel measurements; A100-SXM's shares of peak"),
         "any hopper": like("H100-SXM", "hopper", "no kernel measurements; H100-SXM's shares of peak"),
         "any blackwell": like("B200-SXM", "blackwell", "no kernel measurements; B200-SXM's shares of peak"),
-        "unknown": like("H100-SXM", "unknown", "a device without kernel measurements; H100-SXM's shares of peak"),
-    }  # fmt: skip
+        "unknown": like(
+            "H100-SXM", "unknown", "a device without kernel measurements; H100-SXM's shares of peak"
+        ),
+    }
 
 
 def read_rows(path: Path) -> list[dict[str, str]]:
@@ -138,7 +180,9 @@ def columns(rows: list[dict[str, str]], *names: str) -> list[np.ndarray]:
 
 
 def held_out(*keys: np.ndarray) -> np.ndarray:
-    """A quarter of the families of rows with equal keys, in an order that is arbitrary but always the same."""
+    """A quarter of the families of rows with equal keys, in an order that is arbitrary but always the
+    same.
+    """
     families = ["|".join(f"{value:g}" for value in row) for row in zip(*keys, strict=True)]
     order = sorted(set(families), key=lambda family: hashlib.sha256(family.encode()).digest())
     aside = set(order[: max(1, round(len(order) / 4))])
@@ -160,12 +204,13 @@ def fit(
     from scipy.optimize import least_squares
 
     def residual(p: np.ndarray) -> np.ndarray:
-        return np.log(predict(p) / measured)[~aside]
+        return np.asarray(np.log(predict(p) / measured)[~aside])
 
     scale = np.maximum(np.abs(start), 1e-6)
     found = least_squares(residual, start, bounds=bounds, x_scale=scale, loss="soft_l1", f_scale=0.05)
     spread = np.var(residual(found.x))
-    errors = np.sqrt(np.clip(np.diag(np.linalg.pinv(found.jac.T @ found.jac)) * spread, 0, None))
+    jacobian = np.asarray(found.jac)
+    errors = np.sqrt(np.clip(np.diag(np.linalg.pinv(jacobian.T @ jacobian)) * spread, 0, None))
     relative = predict(found.x) / measured - 1.0
     return {
         "parameters": {
@@ -197,7 +242,8 @@ def _curve(parameters: np.ndarray, device: Measured, dtype: str) -> GemmCurve:
 def fit_gemm(rows: list[dict[str, str]], device: Measured, dtype: str) -> dict[str, Any]:
     """Matrix products of one device and format.
 
-    The narrow formats were timed with the conversion of the left operand, whose traffic is fitted beside the product.
+    The narrow formats were timed with the conversion of the left operand, whose traffic is fitted beside
+    the product.
     """
     m, n, k, milliseconds = columns(rows, "m", "n", "k", "latency_ms")
     peak, memory_rate = device.peak[_FAMILY[dtype]], device.bandwidth * MEMORY_EFFICIENCY["value"]
@@ -226,8 +272,8 @@ def fit_gemm(rows: list[dict[str, str]], device: Measured, dtype: str) -> dict[s
 def fit_attention(rows: list[dict[str, str]], device: Measured, head_dim: float) -> dict[str, Any]:
     """Causal attention forward of one device and head dimension.
 
-    What the serving kernel adds per call and per byte (start-up, cache writes, positions) is fitted beside ceiling
-    and ramp, and not carried over into training times.
+    What the serving kernel adds per call and per byte (start-up, cache writes, positions) is fitted
+    beside ceiling and ramp, and not carried over into training times.
     """
     b, s, h, kv, milliseconds = columns(
         rows, "batch_size", "seq_len", "num_heads", "num_key_value_heads", "latency_ms"
@@ -237,9 +283,12 @@ def fit_attention(rows: list[dict[str, str]], device: Measured, head_dim: float)
     rate = device.peak["bf16"]
     result = fit(
         lambda p: work * (1.0 + p[1] / s) / (rate * p[0]) + p[2] + p[3] * io,
-        milliseconds / 1e3, held_out(h, kv), ("ceiling", "ramp", "call_s", "streams"),
-        [0.5, 300.0, 2e-5, 1.5], ([0.05, 0.0, 0.0, 0.0], [1.2, 5000.0, 3e-4, 20.0]),
-    )  # fmt: skip
+        milliseconds / 1e3,
+        held_out(h, kv),
+        ("ceiling", "ramp", "call_s", "streams"),
+        [0.5, 300.0, 2e-5, 1.5],
+        ([0.05, 0.0, 0.0, 0.0], [1.2, 5000.0, 3e-4, 20.0]),
+    )
     return result | {"reference_peak": rate, "range": {"tokens": [float(s.min()), float(s.max())]}}
 
 
@@ -248,8 +297,8 @@ def fit_grouped(
 ) -> dict[str, Any]:
     """Gated expert feed-forward (two grouped products, permutation and activation) under balanced routing.
 
-    The ceiling is bounded by the same device's dense BF16 products: a few of these short measurements run above it, at
-    clocks that no long run holds.
+    The ceiling is bounded by the same device's dense BF16 products: a few of these short measurements run
+    above it, at clocks that no long run holds.
     """
     tokens, hidden, ffn, top_k, experts, tp, ep, milliseconds = columns(
         rows,
@@ -273,9 +322,13 @@ def fit_grouped(
         return up + down + 2 * p[2] + p[3] * moved
 
     found = fit(
-        predict, milliseconds / 1e3, held_out(hidden, ffn, experts), ("ceiling", "k_ramp", "overhead_s", "streams"),
-        [0.9 * dense_ceiling, 100.0, 2e-5, 2.0], ([0.05, 0.0, 0.0, 0.0], [dense_ceiling, 4000.0, 2e-4, 6.0]),
-    )  # fmt: skip
+        predict,
+        milliseconds / 1e3,
+        held_out(hidden, ffn, experts),
+        ("ceiling", "k_ramp", "overhead_s", "streams"),
+        [0.9 * dense_ceiling, 100.0, 2e-5, 2.0],
+        ([0.05, 0.0, 0.0, 0.0], [dense_ceiling, 4000.0, 2e-4, 6.0]),
+    )
     found["parameters"]["wave_share"] = {"value": 0.0, "standard_error": 0.0}
     return found | {
         "processors": device.processors,
@@ -301,15 +354,32 @@ def fit_device(device: Measured, tables: dict[str, list[dict[str, str]]]) -> dic
         if rows := [r for r in mine["gemm"] if r["gemm_dtype"] == theirs]:
             entry["gemm"][dtype] = fit_gemm(rows, device, dtype)
         # training-sized groups, balanced routing, up to eight-way expert parallelism
-        rows = [r for r in mine["moe"] if r["moe_dtype"] == theirs and r["kernel_source"] == "moe_torch_flow_cutlass"
-                and r["distribution"] == "balanced" and float(r["moe_ep_size"]) <= 8
-                and float(r["num_tokens"]) * float(r["topk"]) / float(r["num_experts"]) >= 128]  # fmt: skip
+        rows = [
+            r
+            for r in mine["moe"]
+            if r["moe_dtype"] == theirs
+            and r["kernel_source"] == "moe_torch_flow_cutlass"
+            and r["distribution"] == "balanced"
+            and float(r["moe_ep_size"]) <= 8
+            and float(r["num_tokens"]) * float(r["topk"]) / float(r["num_experts"]) >= 128
+        ]
         if rows:
             entry["grouped"][dtype] = fit_grouped(
                 rows, device, dtype, entry["gemm"]["bf16"]["parameters"]["ceiling"]["value"]
             )
-    rows = [r for r in mine["attention"] if r["attn_dtype"] == "bfloat16" and r["kernel_source"] == "torch_flow"
-            and float(r["seq_len"]) >= 1024 and 2 * float(r["batch_size"]) * float(r["num_heads"]) * float(r["seq_len"]) ** 2 * float(r["head_dim"]) > 2e10]  # fmt: skip
+    rows = [
+        r
+        for r in mine["attention"]
+        if r["attn_dtype"] == "bfloat16"
+        and r["kernel_source"] == "torch_flow"
+        and float(r["seq_len"]) >= 1024
+        and 2
+        * float(r["batch_size"])
+        * float(r["num_heads"])
+        * float(r["seq_len"]) ** 2
+        * float(r["head_dim"])
+        > 2e10
+    ]
     for head_dim in sorted({float(r["head_dim"]) for r in rows}):
         entry["attention"]["bf16"][f"{head_dim:g}"] = fit_attention(
             [r for r in rows if float(r["head_dim"]) == head_dim], device, head_dim
@@ -347,7 +417,8 @@ def main(arguments: list[str] | None = None) -> None:
         for name, row in fits:
             e, values = row["fit"], {k: v["value"] for k, v in row["parameters"].items()}
             print(
-                f"{device:10s} {name:16s} aside {e['held_out_rows']:4d} MAPE {e['held_out_mape']:.3f} bias {e['held_out_bias']:+.3f}  {values}"
+                f"{device:10s} {name:16s} aside {e['held_out_rows']:4d} MAPE "
+                f"{e['held_out_mape']:.3f} bias {e['held_out_bias']:+.3f}  {values}"
             )
 
 

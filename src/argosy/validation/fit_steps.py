@@ -2,8 +2,9 @@
 
     python -m argosy.validation.fit_steps RUNS.csv [TABLE.json]
 
-Every number has a meaning of its own, a prior (where it was published or assumed, and how far it may be off) and a
-shipped value with its error; none belongs to a source or a row. Whole sources are kept aside. See docs/accuracy.md.
+Every number has a meaning of its own, a prior (where it was published or assumed, and how far it may be
+off) and a shipped value with its error; none belongs to a source or a row. Whole sources are kept aside.
+See docs/accuracy.md.
 """
 
 from __future__ import annotations
@@ -29,9 +30,14 @@ SOURCE = "fitted to published training steps: python -m argosy.validation.fit_st
 
 # Whole sources that the fit never sees: their rows say what the numbers are worth elsewhere.
 ASIDE = (
-    "vTrain validation ground truth multi-node", "BigScience BLOOM", "Korthikanti", "Megatron-LM SC21",
-    "Megatron-LM README", "Megatron-Bridge", "torchtitan",
-)  # fmt: skip
+    "vTrain validation ground truth multi-node",
+    "BigScience BLOOM",
+    "Korthikanti",
+    "Megatron-LM SC21",
+    "Megatron-LM README",
+    "Megatron-Bridge",
+    "torchtitan",
+)
 
 MEGATRON_2021 = ("megatron-2021", "megatron-deepspeed")
 MEGATRON_CORE = ("megatron-core", "megatron-bridge")
@@ -43,7 +49,8 @@ class Parameter:
     """One number of the step model.
 
     `where`: what it belongs to, as a path: `device.<field>.<generation>`, `stack.<field>` (of `stacks`),
-    `attention.<field>.<kernel>.<generation>`. `start` is its prior, `width` one standard deviation of it, `low` and
+    `attention.<field>.<kernel>.<generation>`. `start` is its prior, `width` one standard deviation of it,
+    `low` and
     `high` its bounds.
     """
 
@@ -82,31 +89,95 @@ PARAMETERS = (
     Parameter("device.sustained_clock.ampere", 0.95, 0.04, 0.7, 1.0, _CLOCK),
     Parameter("device.sustained_clock.hopper", 0.87, 0.05, 0.7, 1.0, _CLOCK),
     Parameter("device.sustained_clock.blackwell", 0.87, 0.06, 0.6, 1.0, _CLOCK),
-    Parameter("device.sustained_clock.B200-SXM", 0.80, 0.06, 0.6, 1.0, _CLOCK + ", at 1,000 W against 1,200 W and more of the generation"),
+    Parameter(
+        "device.sustained_clock.B200-SXM",
+        0.80,
+        0.06,
+        0.6,
+        1.0,
+        _CLOCK + ", at 1,000 W against 1,200 W and more of the generation",
+    ),
     Parameter("device.memory_efficiency.ampere", 0.85, 0.05, 0.6, 0.92, _MEMORY),
     Parameter("device.memory_efficiency.hopper", 0.85, 0.05, 0.6, 0.92, _MEMORY),
-    Parameter("attention.score_traffic.unfused.ampere", 1.0, 0.15, 0.5, 2.0, "bytes moved per attention score over those counted"),
+    Parameter(
+        "attention.score_traffic.unfused.ampere",
+        1.0,
+        0.15,
+        0.5,
+        2.0,
+        "bytes moved per attention score over those counted",
+    ),
     Parameter("attention.forward_ceiling.triton.ampere", 0.325, 0.08, 0.1, 0.6, _TRITON),
     Parameter("attention.forward_ceiling.triton.hopper", 0.25, 0.08, 0.1, 0.6, _TRITON),
     Parameter("attention.backward_ratio.flash3.hopper", 0.80, 0.07, 0.4, 1.1, _BACKWARD),
     Parameter("attention.backward_ratio.flash3.blackwell", 0.80, 0.07, 0.4, 1.1, _BACKWARD),
     Parameter("stack.host_layer_s", 0.95e-3, 0.1e-3, 0.05e-3, 3e-3, _HOST, MEGATRON_2021),
     Parameter("stack.host_layer_s", 0.8e-3, 0.4e-3, 0.05e-3, 3e-3, _HOST, ("megatron-core",)),
-    Parameter("stack.host_norm", 5.0, 2.0, 2.0, 16.0, "exponent of the soft maximum of device and host time", MEGATRON_2021),
+    Parameter(
+        "stack.host_norm",
+        5.0,
+        2.0,
+        2.0,
+        16.0,
+        "exponent of the soft maximum of device and host time",
+        MEGATRON_2021,
+    ),
     Parameter("stack.memory_traffic", 1.0, 0.15, 0.5, 2.0, _TRAFFIC, MEGATRON_2021),
     Parameter("stack.memory_traffic", 1.0, 0.15, 0.5, 2.0, _TRAFFIC, MEGATRON_CORE),
     Parameter("stack.memory_traffic", 1.0, 0.15, 0.5, 2.0, _TRAFFIC, FSDP1),
-    Parameter("stack.tp_hidden", 0.5, 0.25, 0.0, 1.0, "share of tensor-parallel communication that hides", MEGATRON_CORE),
-    Parameter("stack.fsdp_hidden", 0.25, 0.15, 0.0, 1.0, "share of sharded weights' communication that hides", FSDP1),
-    Parameter("stack.overlap_drag", 0.1, 0.05, 0.0, 0.5, "s of compute lost per s of hidden communication", (*MEGATRON_CORE, *FSDP1)),
-    Parameter("stack.step_overhead_s", 0.02, 0.015, 0.0, 0.1, "s per step outside pipeline and optimizer", MEGATRON_2021),
-)  # fmt: skip
+    Parameter(
+        "stack.tp_hidden",
+        0.5,
+        0.25,
+        0.0,
+        1.0,
+        "share of tensor-parallel communication that hides",
+        MEGATRON_CORE,
+    ),
+    Parameter(
+        "stack.fsdp_hidden", 0.25, 0.15, 0.0, 1.0, "share of sharded weights' communication that hides", FSDP1
+    ),
+    Parameter(
+        "stack.overlap_drag",
+        0.1,
+        0.05,
+        0.0,
+        0.5,
+        "s of compute lost per s of hidden communication",
+        (*MEGATRON_CORE, *FSDP1),
+    ),
+    Parameter(
+        "stack.step_overhead_s",
+        0.02,
+        0.015,
+        0.0,
+        0.1,
+        "s per step outside pipeline and optimizer",
+        MEGATRON_2021,
+    ),
+)
 
 # Fitted after, and apart from, the dense numbers, to the mixtures of the sources that are not kept aside.
 MIXTURES = (
-    Parameter("stack.expert_rate", 1.0, 0.2, 0.3, 1.05, "rate of grouped expert products over that of measured kernels", MEGATRON_CORE),
-    Parameter("stack.host_experts", 2.5, 0.8, 1.0, 5.0, "host time of a mixture layer over that of a dense one", MEGATRON_CORE),
-)  # fmt: skip
+    Parameter(
+        "stack.expert_rate",
+        1.0,
+        0.2,
+        0.3,
+        1.05,
+        "rate of grouped expert products over that of measured kernels",
+        MEGATRON_CORE,
+    ),
+    Parameter(
+        "stack.host_experts",
+        2.5,
+        0.8,
+        1.0,
+        5.0,
+        "host time of a mixture layer over that of a dense one",
+        MEGATRON_CORE,
+    ),
+)
 
 
 @dataclass(frozen=True)
@@ -142,7 +213,9 @@ def samples(rows: Iterable[Row], keep: Callable[[Case], bool]) -> list[Sample]:
 
 
 def source_of(row: Row) -> str:
-    """The source for keeping whole sources apart; a source of several files counts each (single and multi-node)."""
+    """The source for keeping whole sources apart; a source of several files counts each (single and
+    multi-node).
+    """
     reference = row.text("source_ref")
     part = " multi-node" if "multi" in reference else " single-node" if "single" in reference else ""
     return row.text("source") + part
@@ -156,7 +229,9 @@ def dense_on_measured_devices(prepared: Case) -> bool:
 def with_parameters(
     sample: Sample, parameters: tuple[Parameter, ...], columns: np.ndarray
 ) -> tuple[Device, Stack]:
-    """Device and stack of a sample with the parameters that concern it; `columns` (P, n), one column per vector."""
+    """Device and stack of a sample with the parameters that concern it; `columns` (P, n), one column per
+    vector.
+    """
     device, stack = sample.case.device, sample.case.stack
     kernel = attention_kernel(stack.attention, device.generation)
     for parameter, values in zip(parameters, columns, strict=True):
@@ -198,7 +273,9 @@ def settled(sample: Sample, values: np.ndarray) -> Sample:
 
 
 def weights(found: list[Sample]) -> np.ndarray:
-    """Weight of each residual: sources count by the root of their rows, so that no large source drowns the others."""
+    """Weight of each residual: sources count by the root of their rows, so that no large source drowns
+    the others.
+    """
     counts = {source: sum(s.source == source for s in found) for source in {s.source for s in found}}
     return np.array([counts[s.source] ** -0.25 for s in found]) * len(found) ** 0.25
 
@@ -211,8 +288,8 @@ def fit(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Parameters and standard errors that minimise weighted, softened residuals of ln time plus the priors.
 
-    `begin`: where to start, the priors if not given; `spread`: the scale of a residual (the noise floor between runs of
-    equal visible settings).
+    `begin`: where to start, the priors if not given; `spread`: the scale of a residual (the noise floor
+    between runs of equal visible settings).
     """
     from scipy.optimize import least_squares
 
@@ -274,7 +351,9 @@ def errors_of(relative: np.ndarray) -> dict[str, Any]:
 
 
 def leave_one_out(found: list[Sample], values: np.ndarray) -> tuple[np.ndarray, dict[str, Any], np.ndarray]:
-    """Errors of each source under numbers fitted without it: per sample, by source; and all the fitted vectors (S, P)."""
+    """Errors of each source under numbers fitted without it: per sample, by source; and all the fitted
+    vectors (S, P).
+    """
     relative, table, vectors = np.empty(len(found)), {}, []
     for source in sorted({s.source for s in found}):
         inside = np.array([s.source == source for s in found])
@@ -290,12 +369,16 @@ def leave_one_out(found: list[Sample], values: np.ndarray) -> tuple[np.ndarray, 
 
 
 def residual_sigma(relative: np.ndarray) -> float:
-    """σ of a normal ln(measured/predicted) whose central 90 % would cover 90 % of these relative errors about zero."""
+    """σ of a normal ln(measured/predicted) whose central 90 % would cover 90 % of these relative errors
+    about zero.
+    """
     return float(np.quantile(np.abs(np.log1p(relative)), 0.9) / 1.6448536269514722)
 
 
 def build(path: Path) -> dict[str, Any]:
-    """The whole table from a file of runs: numbers with errors and bands, errors fitted, aside and left out."""
+    """The whole table from a file of runs: numbers with errors and bands, errors fitted, aside and left
+    out.
+    """
     found = samples(read_table(path)[1], dense_on_measured_devices)
     seen = [s for s in found if not kept_aside(s)]
     values, spread = fit(seen, PARAMETERS)
@@ -341,15 +424,27 @@ def build(path: Path) -> dict[str, Any]:
         "numbers": numbers,
         "parameters": [
             {
-                "name": p.name, "meaning": p.meaning, "prior": p.start, "prior_width": p.width,
-                "value": _round(v), "standard_error": _round(e), "left_out_low": _round(c.min()), "left_out_high": _round(c.max()),
+                "name": p.name,
+                "meaning": p.meaning,
+                "prior": p.start,
+                "prior_width": p.width,
+                "value": _round(v),
+                "standard_error": _round(e),
+                "left_out_low": _round(c.min()),
+                "left_out_high": _round(c.max()),
             }
             for p, v, e, c in zip(PARAMETERS, values, spread, vectors.T, strict=True)
         ]
         + [
             {
-                "name": p.name, "meaning": p.meaning, "prior": p.start, "prior_width": p.width,
-                "value": _round(v), "standard_error": _round(e), "left_out_low": None, "left_out_high": None,
+                "name": p.name,
+                "meaning": p.meaning,
+                "prior": p.start,
+                "prior_width": p.width,
+                "value": _round(v),
+                "standard_error": _round(e),
+                "left_out_low": None,
+                "left_out_high": None,
             }
             for p, v, e in zip(MIXTURES, moe_values, moe_spread, strict=True)
         ],
@@ -369,7 +464,7 @@ def build(path: Path) -> dict[str, Any]:
             }
         },
         "left_one_source_out": by_source,
-    }  # fmt: skip
+    }
 
 
 def _round(value: float) -> float:
@@ -379,11 +474,15 @@ def _round(value: float) -> float:
 _GROUPS: dict[str, Callable[[Sample], bool]] = {
     "all dense": lambda s: True,
     "dense, A100 and H100": lambda s: s.case.device.generation != "blackwell",
-    "dense, A100 and H100, at least 1,000": lambda s: s.case.device.generation != "blackwell" and s.layouts.gpus[0] >= 1000,
+    "dense, A100 and H100, at least 1,000": lambda s: (
+        s.case.device.generation != "blackwell" and s.layouts.gpus[0] >= 1000
+    ),
     "dense, Blackwell": lambda s: s.case.device.generation == "blackwell",
-    "dense, BF16 or FP16": lambda s: s.case.job.precision in ("bf16", "fp16") and s.case.device.generation != "blackwell",
+    "dense, BF16 or FP16": lambda s: (
+        s.case.job.precision in ("bf16", "fp16") and s.case.device.generation != "blackwell"
+    ),
     "dense, narrow formats": lambda s: s.case.job.precision not in ("bf16", "fp16"),
-}  # fmt: skip
+}
 
 
 def main(arguments: list[str] | None = None) -> None:

@@ -6,11 +6,14 @@ from argosy.spec.model import ModelArchitecture
 
 
 def megatron_step_flops(model: ModelArchitecture, sequence_length: int, batch: int, recompute: bool) -> float:
-    """FLOPs of one step by the formula of Narayanan et al. 2021 (arXiv:2104.04473, equation 3), for any transformer.
+    """FLOPs of one step by the formula of Narayanan et al. 2021 (arXiv:2104.04473, equation 3), for any
+    transformer.
 
-    Per token and layer 2 FLOPs per weight of the products, attention over the full square (2·2·s·heads·d), the head
-    2·hidden·vocab; times 3 for forward and backward, the layers times 4 where `recompute` counts the second forward.
-    `sequence_length` in tokens, `batch` in sequences. For GPT this is 96·B·s·l·h²·(1 + s/6h + V/16lh) with recompute.
+    Per token and layer 2 FLOPs per weight of the products, attention over the full square
+    (2·2·s·heads·d), the head 2·hidden·vocab; times 3 for forward and backward, the layers times 4 where
+    `recompute` counts the second forward.
+    `sequence_length` in tokens, `batch` in sequences. For GPT this is 96·B·s·l·h²·(1 + s/6h + V/16lh)
+    with recompute.
     """
     tokens = float(batch) * sequence_length
     layers = sum(_layer_weights(model, layer) for layer in range(model.layers))

@@ -13,13 +13,17 @@ GIB = 2.0**30
 
 
 def measured_bytes(row: Row) -> float | None:
-    """The peak that a row states, in bytes; None for an out-of-memory row. The files give GiB, as the tools print."""
+    """The peak that a row states, in bytes; None for an out-of-memory row. The files give GiB, as the
+    tools print.
+    """
     value = row.number("peak_mem_gb")
     return None if value is None else value * GIB
 
 
 def counted_as(row: Row) -> str:
-    """Which of the model's peaks a row's definition means: allocated tensors, the allocator's pool, or all of a device."""
+    """Which of the model's peaks a row's definition means: allocated tensors, the allocator's pool, or
+    all of a device.
+    """
     words = row.text("metric_definition").lower()
     if "max_memory_allocated" in words:
         return "peak_allocated"
@@ -31,7 +35,8 @@ def counted_as(row: Row) -> str:
 def predict_memory_row(row: Row) -> dict[str, Any]:
     """One row of `argosy validate` on memory, with the keys of the contract.
 
-    `status`: oom where the model finds that the layout does not fit the device; `measured_oom` says what the run did.
+    `status`: oom where the model finds that the layout does not fit the device; `measured_oom` says what
+    the run did.
     """
     answer: dict[str, Any] = {
         "row_id": row.text("row_id").removesuffix(".0"),

@@ -1,4 +1,6 @@
-"""The architecture that a row of measurements means: by its model's name, else by the sizes that the row states."""
+"""The architecture that a row of measurements means: by its model's name, else by the sizes that the row
+states.
+"""
 
 from __future__ import annotations
 
@@ -27,8 +29,8 @@ def _table() -> dict[str, Any]:
 def architecture(row: Row) -> tuple[ModelArchitecture, list[str]]:
     """The architecture of a row's model, and remarks on what was assumed.
 
-    A model that is known by name takes its published fields, with the row's own layer count (truncated models);
-    another is built from the row's layers, hidden, heads and so on, in the manner of its family.
+    A model that is known by name takes its published fields, with the row's own layer count (truncated
+    models); another is built from the row's layers, hidden, heads and so on, in the manner of its family.
     Skipped where the model is of a kind that is not modelled, or neither known nor described.
     """
     name = row.text("model").lower()
@@ -68,7 +70,8 @@ def _described(row: Row, name: str) -> tuple[ModelArchitecture, list[str]]:
     layers, hidden, heads = (row.count(column) for column in ("layers", "hidden", "heads"))
     if not (layers and hidden and heads):
         raise Skipped(
-            f"model {row.text('model')!r} is not known by name, and its layers, hidden size or heads are not stated"
+            f"model {row.text('model')!r} is not known by name, and its layers, hidden size or "
+            f"heads are not stated"
         )
     if hidden % heads:
         raise Skipped(f"hidden size {hidden} does not divide into {heads} heads")

@@ -71,10 +71,12 @@ def read_table(path: Path) -> tuple[str, list[Row]]:
 def stated_step_time(
     row: Row, model: ModelArchitecture, sequence_length: int, batch: int
 ) -> tuple[float | None, str]:
-    """The step time in s that a row states, and how it was read: a time, a token rate, or a FLOP/s by its definition.
+    """The step time in s that a row states, and how it was read: a time, a token rate, or a FLOP/s by its
+    definition.
 
-    `batch` in sequences per step. A FLOP/s is converted by Megatron's formula (see `megatron_step_flops`), with the
-    recomputed forward where the row's definition says that it counts it. None where the row states no measure.
+    `batch` in sequences per step. A FLOP/s is converted by Megatron's formula (see
+    `megatron_step_flops`), with the recomputed forward where the row's definition says that it counts it.
+    None where the row states no measure.
     """
     if (seconds := row.number("step_time_s")) is not None:
         return seconds, "step time as stated"

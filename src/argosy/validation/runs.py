@@ -15,8 +15,8 @@ from argosy.validation.cases import Case, case, with_recompute
 from argosy.validation.models import Skipped
 from argosy.validation.rows import Row
 
-# Recipes of this stack keep activations in the host's memory, rather than recompute, on chips whose host has a coherent
-# link of 900 GB/s (NVIDIA GB200 datasheet: NVLink-C2C).
+# Recipes of this stack keep activations in the host's memory, rather than recompute, on chips whose host has
+# a coherent link of 900 GB/s (NVIDIA GB200 datasheet: NVLink-C2C).
 OFF_LOADING_STACKS = ("megatron-bridge",)
 COHERENT = ("GB200", "GB300")
 NORMAL_90 = (
@@ -27,8 +27,9 @@ NORMAL_90 = (
 def predict_row(row: Row) -> dict[str, Any]:
     """One row of `argosy validate` on training runs, with the keys of the contract.
 
-    `status`: ok; oom for a row without a step time whose layout does not fit memory; skipped with `reason`. A run that
-    has a step time is predicted although the memory model says that it would not fit, and says so (`fits_memory`).
+    `status`: ok; oom for a row without a step time whose layout does not fit memory; skipped with
+    `reason`. A run that has a step time is predicted although the memory model says that it would not
+    fit, and says so (`fits_memory`).
     """
     answer: dict[str, Any] = {
         "row_id": row.text("row_id"),
@@ -71,7 +72,9 @@ def predict_row(row: Row) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class Recompute:
-    """How much a case recomputes: the mode of its layouts, and where `share` < 1 the part of layers that do (0–1)."""
+    """How much a case recomputes: the mode of its layouts, and where `share` < 1 the part of layers that
+    do (0–1).
+    """
 
     layouts: Layouts
     share: float
@@ -80,7 +83,8 @@ class Recompute:
 
 
 def choose_recompute(prepared: Case) -> Recompute:
-    """The recomputation of a case: as stated, else the framework's first default under which a layout fits memory.
+    """The recomputation of a case: as stated, else the framework's first default under which a layout
+    fits memory.
 
     Before every layer recomputes fully, only as many do as memory needs (Megatron's block method), in tenths.
     """
@@ -110,8 +114,13 @@ def choose_recompute(prepared: Case) -> Recompute:
                 part = f"{mode}" if share == 1 else f"{mode}, {share:.0%} of the layers"
                 remark = f"recomputation not stated: {part}, the framework's first default that fits"
                 return Recompute(layouts.take(chosen), float(share), True, remark)
-    return Recompute(with_recompute(prepared.layouts, modes[0]), 1.0, False,
-                     f"recomputation not stated, and none fits: {modes[0]} (the run must have off-loaded or cut memory otherwise)")  # fmt: skip
+    return Recompute(
+        with_recompute(prepared.layouts, modes[0]),
+        1.0,
+        False,
+        f"recomputation not stated, and none fits: {modes[0]} (the run must have off-loaded or cut "
+        f"memory otherwise)",
+    )
 
 
 def fitting(prepared: Case, layouts: Layouts, share: float = 1.0) -> np.ndarray:
@@ -126,7 +135,9 @@ def predict(prepared: Case, recompute: Recompute) -> Steps:
 
 
 def step_seconds(prepared: Case, recompute: Recompute, steps: Steps) -> np.ndarray:
-    """Step time of every layout, s: between no and full recomputation in proportion to the layers that recompute."""
+    """Step time of every layout, s: between no and full recomputation in proportion to the layers that
+    recompute.
+    """
     if recompute.share == 1.0:
         return steps.step_s
     without = evaluate(

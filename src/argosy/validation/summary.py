@@ -10,7 +10,9 @@ SCALES = ((8, "one node"), (128, "9-128"), (1023, "129-1023"), (float("inf"), "1
 
 
 def statistics(rows: Iterable[dict[str, Any]], key: str = "step_time_s") -> dict[str, Any]:
-    """n, mape, bias, p90_abs (fractions) of `error`, and coverage_90 of the predicted 90 % interval; null where empty."""
+    """n, mape, bias, p90_abs (fractions) of `error`, and coverage_90 of the predicted 90 % interval; null
+    where empty.
+    """
     scored = [row for row in rows if row.get("error") is not None]
     if not scored:
         return {"n": 0, "mape": None, "bias": None, "p90_abs": None, "coverage_90": None}
@@ -34,7 +36,8 @@ def scale(row: dict[str, Any]) -> str:
 
 
 def summarise(rows: list[dict[str, Any]], key: str = "step_time_s") -> dict[str, Any]:
-    """Statistics over all unflagged rows, and by source, accelerator, framework, scale, grade and stated recomputation.
+    """Statistics over all unflagged rows, and by source, accelerator, framework, scale, grade and stated
+    recomputation.
 
     Rows flagged as inconsistent in their file are summed apart (`flagged`).
     """

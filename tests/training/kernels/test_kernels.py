@@ -18,8 +18,8 @@ H100 = Device("H100-SXM", "hopper", {"bf16": 989e12, "fp8": 1979e12}, 3.35e12)
 A100 = Device("A100-80GB-SXM", "ampere", {"bf16": 312e12}, 2.039e12)
 B200 = Device("B200-SXM", "blackwell", {"bf16": 2250e12, "fp8": 4500e12, "fp4": 9000e12}, 8e12)
 
-# Milliseconds measured on single GPUs by ai-dynamo/aiconfigurator (GitHub, 095f58a), TensorRT-LLM kernels: m, n, k.
-# The narrow formats' times hold the conversion of the left operand.
+# Milliseconds measured on single GPUs by ai-dynamo/aiconfigurator (GitHub, 095f58a), TensorRT-LLM kernels:
+# m, n, k. The narrow formats' times hold the conversion of the left operand.
 MEASURED_PRODUCTS = [
     (A100, "bf16", 8192, 8192, 8192, 4.1885),
     (A100, "bf16", 2048, 5120, 8192, 0.60771),

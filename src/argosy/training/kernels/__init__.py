@@ -1,7 +1,9 @@
-"""How long one kernel takes on one accelerator: matrix products, grouped products, attention, memory-bound operations.
+"""How long one kernel takes on one accelerator: matrix products, grouped products, attention,
+memory-bound operations.
 
-Every function broadcasts over NumPy arrays (layouts or draws) and costs a few vector operations. The parameters are a
-shipped table (`data/kernels.json`) that `python -m argosy.validation.fit_kernels` regenerates from measurements.
+Every function broadcasts over NumPy arrays (layouts or draws) and costs a few vector operations. The
+parameters are a shipped table (`data/kernels.json`) that `python -m argosy.validation.fit_kernels`
+regenerates from measurements.
 """
 
 from argosy.training.kernels.attention import (

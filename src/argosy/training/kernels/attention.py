@@ -22,8 +22,9 @@ BACKWARD_FLOPS = (
     2.5  # five products (recomputed scores, dV, dP, dQ, dK) for the forward's two (FlashAttention-2, §3.1)
 )
 
-# Bytes per score that unfused half-precision attention moves: forward writes the scores, reads and writes them in the
-# masked softmax and in dropout (with its one-byte mask), reads them for the values; backward likewise for the gradients.
+# Bytes per score that unfused half-precision attention moves: forward writes the scores, reads and writes
+# them in the masked softmax and in dropout (with its one-byte mask), reads them for the values; backward
+# likewise for the gradients.
 UNFUSED_FORWARD_BYTES = 2 + (2 + 2) + (2 + 2 + 1) + 2
 UNFUSED_BACKWARD_BYTES = (2 + 2) + (2 + 1 + 2) + (2 + 2 + 2) + (2 + 2)
 MASKING_BYTES = 2 + 2  # a mask of its own reads and writes the scores once more, forward and backward
@@ -33,9 +34,11 @@ MASKING_BYTES = 2 + 2  # a mask of its own reads and writes the scores once more
 class AttentionKernel:
     """What a kernel generation reaches on one accelerator generation.
 
-    `forward_ceiling`: share of peak of long forward sequences, None where the measured curve is this kernel's;
-    `backward_ratio`: backward FLOP/s over forward FLOP/s; `score_traffic`: for unfused attention, bytes moved per
-    score over those of UNFUSED_FORWARD_BYTES and UNFUSED_BACKWARD_BYTES. Floats or arrays of draws (n,).
+    `forward_ceiling`: share of peak of long forward sequences, None where the measured curve is this
+    kernel's;
+    `backward_ratio`: backward FLOP/s over forward FLOP/s; `score_traffic`: for unfused attention, bytes
+    moved per score over those of UNFUSED_FORWARD_BYTES and UNFUSED_BACKWARD_BYTES. Floats or arrays of
+    draws (n,).
     """
 
     name: str
@@ -54,7 +57,9 @@ def attention_flops(
     v_head_dim: Array,
     causal: bool,
 ) -> Array:
-    """Forward FLOPs of scores and values: 2·sequences·queries·context·heads·(d_qk + d_v), halved when causal."""
+    """Forward FLOPs of scores and values: 2·sequences·queries·context·heads·(d_qk + d_v), halved when
+    causal.
+    """
     return (1.0 if causal else 2.0) * sequences * queries * context * heads * (qk_head_dim + v_head_dim)
 
 
@@ -73,13 +78,14 @@ def attention_time(
 ) -> Array:
     """Seconds of one attention call on one rank, forward or backward; array arguments broadcast.
 
-    `sequences` in the micro-batch, `queries` tokens per sequence on this rank, `context` keys that a query sees before
-    causality halves it, `heads` and `kv_heads` on this rank. Fused kernels:
+    `sequences` in the micro-batch, `queries` tokens per sequence on this rank, `context` keys that a
+    query sees before causality halves it, `heads` and `kv_heads` on this rank. Fused kernels:
         FLOPs · (1 + ramp/context) ÷ (peak · ceiling), not below bytes(Q, K, V, O) ÷ memory rate, + overhead
-    with ceiling and ramp by head dimension from the forward measurements; the backward has 2.5 times the FLOPs at the
-    generation's `backward_ratio`. `kernel_generation`: one of
+    with ceiling and ramp by head dimension from the forward measurements; the backward has 2.5 times the
+    FLOPs at the generation's `backward_ratio`. `kernel_generation`: one of
     ATTENTION_KERNELS, or an AttentionKernel of one's own; `unfused` computes the full square in
-    batched products and moves every score through memory. Fitted for 1,024–16,384 tokens, head dimensions 64–256.
+    batched products and moves every score through memory. Fitted for 1,024–16,384 tokens, head dimensions
+    64–256.
     """
     curves = device.curves
     kernel = (
@@ -141,7 +147,8 @@ def softmax_falls_apart(sequences: Array, heads: Array) -> Array:
 def attention_kernel(kernel_generation: str, device_generation: str) -> AttentionKernel:
     """The published efficiency of a kernel generation on an accelerator generation.
 
-    ValueError for an unknown kernel generation; an accelerator generation without an entry uses the `default`.
+    ValueError for an unknown kernel generation; an accelerator generation without an entry uses the
+    `default`.
     """
     text = (files("argosy.training.kernels") / "data" / "attention_kernels.json").read_text(encoding="utf-8")
     kernels = json.loads(text)["kernels"]

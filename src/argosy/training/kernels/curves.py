@@ -15,8 +15,10 @@ from argosy.training.kernels.fitted import fitted
 class GemmCurve:
     """Matrix products of one device and format; see `gemm_time` for the law.
 
-    `ceiling`: share of peak of an endless product; `k_ramp`: elements of k that filling and draining one tile costs;
-    `wave_share`: how much of the last, partly filled wave is lost (1: all, 0: none); `overhead_s`: s per kernel;
+    `ceiling`: share of peak of an endless product; `k_ramp`: elements of k that filling and draining one
+    tile costs;
+    `wave_share`: how much of the last, partly filled wave is lost (1: all, 0: none); `overhead_s`: s per
+    kernel;
     `processors`: streaming multiprocessors that share the tiles; `element_bytes`: bytes per operand element;
     `cast_bytes`: memory traffic that turns one activation element into the format (0: it already has it);
     `mape`: mean absolute error on shapes kept out of the fit (fraction).
@@ -36,8 +38,9 @@ class GemmCurve:
 class AttentionCurve:
     """Fused attention forward of one device and format, by head dimension; see `attention_time` for the law.
 
-    `head_dims` (h,) ascending; `ceiling` (h,) share of BF16 peak; `ramp` (h,) tokens of context at which half of the
-    time is start-up of the rows; `mape`: mean absolute error on shapes kept out of the fit (fraction).
+    `head_dims` (h,) ascending; `ceiling` (h,) share of BF16 peak; `ramp` (h,) tokens of context at which
+    half of the time is start-up of the rows; `mape`: mean absolute error on shapes kept out of the fit
+    (fraction).
     """
 
     head_dims: tuple[float, ...]
@@ -48,7 +51,9 @@ class AttentionCurve:
 
 @dataclass(frozen=True)
 class Curves:
-    """All curves of one device. `relative_of` names the device whose curves these are where its own were never measured."""
+    """All curves of one device. `relative_of` names the device whose curves these are where its own were
+    never measured.
+    """
 
     device: str
     generation: str
@@ -72,9 +77,9 @@ def table() -> dict[str, Any]:
 def curves_for(name: str, generation: str = "") -> Curves:
     """The curves of the accelerator with catalog name `name`, or of its nearest measured relative.
 
-    A relative is flagged (`relative_of`, `note`); its ceilings are scaled by the two devices' published achievable
-    matrix-product rates over peak where both are known. A name that the table does not know is a device of the user's
-    own: it gets the curves of the table's `unknown` entry, flagged alike.
+    A relative is flagged (`relative_of`, `note`); its ceilings are scaled by the two devices' published
+    achievable matrix-product rates over peak where both are known. A name that the table does not know is
+    a device of the user's own: it gets the curves of the table's `unknown` entry, flagged alike.
     """
     data = table()
     aliases = {

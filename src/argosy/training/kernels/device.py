@@ -20,10 +20,10 @@ class Device:
 
     `name`: catalog name (`H100-SXM`), by which the efficiency curves are found; `generation`: ampere, hopper,
     blackwell, cdna3, tpu, ascend, ...; `peak_flops`: dense FLOP/s by format (`bf16`, `fp8`, `fp4`);
-    `memory_bandwidth`: byte/s, nameplate; `memory_bytes`: capacity; `launch_s`: s that the host needs to launch one
-    kernel (the host's cost, not part of the kernel times); `sustained_clock`: compute rate held over a whole step
-    over the rate of the short measurement, 0–1: a step draws the board's power limit for seconds, a kernel benchmark
-    for milliseconds.
+    `memory_bandwidth`: byte/s, nameplate; `memory_bytes`: capacity; `launch_s`: s that the host needs to
+    launch one kernel (the host's cost, not part of the kernel times); `sustained_clock`: compute rate
+    held over a whole step over the rate of the short measurement, 0–1: a step draws the board's power
+    limit for seconds, a kernel benchmark for milliseconds.
     """
 
     name: str
@@ -42,8 +42,8 @@ class Device:
     def peak(self, dtype: str) -> Array:
         """Dense FLOP/s of a format at the clock that a whole step sustains.
 
-        Scaled variants (`fp8_block`, `mxfp8`, `nvfp4`) share the peak of their width. ValueError where the device
-        has no such format.
+        Scaled variants (`fp8_block`, `mxfp8`, `nvfp4`) share the peak of their width. ValueError where
+        the device has no such format.
         """
         family = dtype if dtype in self.peak_flops else FAMILY.get(dtype, dtype)
         if family not in self.peak_flops:

@@ -1,6 +1,7 @@
 """Numbers of the step model that were fitted to measured training steps: the shipped table, by path.
 
-`python -m argosy.validation.fit_steps` regenerates it. A number that is not in it keeps its published or assumed value.
+`python -m argosy.validation.fit_steps` regenerates it. A number that is not in it keeps its published or
+assumed value.
 """
 
 from __future__ import annotations
@@ -15,7 +16,9 @@ TABLE = "steps.json"
 
 @cache
 def steps_table() -> dict[str, Any]:
-    """The table as it was generated: `numbers` by path, the errors by source, residuals by grade; empty if absent."""
+    """The table as it was generated: `numbers` by path, the errors by source, residuals by grade; empty
+    if absent.
+    """
     path = files("argosy.training.kernels") / "data" / TABLE
     if not path.is_file():
         return {"numbers": {}, "residuals": {}}

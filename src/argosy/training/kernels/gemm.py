@@ -11,8 +11,9 @@ from argosy.training.kernels.device import FAMILY, Device
 
 Array = Any  # float or numpy array
 
-# One thread block (or pair) computes one tile of the product. 128 × 256 is the largest that the libraries use on all
-# generations measured, and fits them all as well as any other choice; smaller tiles show as a smaller `wave_share`.
+# One thread block (or pair) computes one tile of the product. 128 × 256 is the largest that the libraries
+# use on all generations measured, and fits them all as well as any other choice; smaller tiles show as a
+# smaller `wave_share`.
 TILE_M, TILE_N = 128, 256
 OUTPUT_BYTES = 2.0  # products are written in BF16 whatever the operands' format
 
@@ -24,8 +25,8 @@ def gemm_time(device: Device, m: Array, n: Array, k: Array, count: Array = 1.0, 
         tiles     = ⌈m/128⌉·⌈n/256⌉
         waves     = tiles/SM, rounded up by the share `wave_share` of the last wave
         tile time = 2·128·256·(k + k_ramp) ÷ (peak/SM · ceiling)
-    `dtype`: bf16, fp16, fp8, fp8_block, mxfp8, nvfp4. Fitted for m 1,024–8,192, n and k 1,024–65,536; smaller shapes
-    are extrapolated. The time is 0 where any dimension is 0.
+    `dtype`: bf16, fp16, fp8, fp8_block, mxfp8, nvfp4. Fitted for m 1,024–8,192, n and k 1,024–65,536;
+    smaller shapes are extrapolated. The time is 0 where any dimension is 0.
     """
     curves = device.curves
     memory_rate = device.memory_bandwidth * curves.memory_efficiency
@@ -33,18 +34,22 @@ def gemm_time(device: Device, m: Array, n: Array, k: Array, count: Array = 1.0, 
 
 
 def cast_time(device: Device, elements: Array, dtype: str) -> Array:
-    """Seconds to bring `elements` activation elements from BF16 into a narrower format with its scales; 0 for BF16.
+    """Seconds to bring `elements` activation elements from BF16 into a narrower format with its scales; 0
+    for BF16.
 
-    elements · cast_bytes ÷ memory rate. The measurements time a product with the conversion of its left operand, and
-    the traffic per element is fitted beside the product; a training step converts an activation once per forward and
-    the gradient of the output once per backward, so that `gemm_time` leaves it out.
+    elements · cast_bytes ÷ memory rate. The measurements time a product with the conversion of its left
+    operand, and the traffic per element is fitted beside the product; a training step converts an
+    activation once per forward and the gradient of the output once per backward, so that `gemm_time`
+    leaves it out.
     """
     curve = _curve(device.curves.gemm, dtype)
     return elements * curve.cast_bytes / (device.memory_bandwidth * device.curves.memory_efficiency)
 
 
 def product_time(curve: GemmCurve, peak: Array, memory_rate: Array, m: Array, n: Array, k: Array) -> Array:
-    """Seconds of one product by a given curve (`gemm_time` states the law); `peak` in FLOP/s, `memory_rate` in byte/s."""
+    """Seconds of one product by a given curve (`gemm_time` states the law); `peak` in FLOP/s,
+    `memory_rate` in byte/s.
+    """
     tiles = np.ceil(np.asarray(m) / TILE_M) * np.ceil(np.asarray(n) / TILE_N)
     compute = _tiles_time(curve, tiles, k, peak)
     moved = (m * k + np.multiply(k, n)) * curve.element_bytes + np.multiply(m, n) * OUTPUT_BYTES
@@ -56,11 +61,13 @@ def product_time(curve: GemmCurve, peak: Array, memory_rate: Array, m: Array, n:
 def grouped_gemm_time(
     device: Device, tokens_per_expert: Array, n: Array, k: Array, experts: Array, dtype: str = "bf16"
 ) -> Array:
-    """Seconds for one grouped product: `experts` products of (tokens_per_expert × k) by (k × n) in one kernel.
+    """Seconds for one grouped product: `experts` products of (tokens_per_expert × k) by (k × n) in one
+    kernel.
 
-    The law of `gemm_time`, except that the tiles of all experts share one set of waves and one overhead, and every
-    expert's weights are read. `tokens_per_expert` is the mean; ragged groups lose half a tile per expert on average,
-    which ⌈x/128⌉ of the mean stands for: tiles per expert = x/128 + ½ (at least one, where there is any token).
+    The law of `gemm_time`, except that the tiles of all experts share one set of waves and one overhead,
+    and every expert's weights are read. `tokens_per_expert` is the mean; ragged groups lose half a tile
+    per expert on average, which ⌈x/128⌉ of the mean stands for: tiles per expert = x/128 + ½ (at least
+    one, where there is any token).
     """
     curves = device.curves
     curve = _curve({**curves.gemm, **curves.grouped}, dtype)
@@ -77,7 +84,9 @@ def grouped_product_time(
     k: Array,
     experts: Array,
 ) -> Array:
-    """Seconds of one grouped product by a given curve (`grouped_gemm_time` states the law); rates as in `product_time`."""
+    """Seconds of one grouped product by a given curve (`grouped_gemm_time` states the law); rates as in
+    `product_time`.
+    """
     rows = np.asarray(tokens_per_expert)
     tiles = (
         np.where(rows > 0, np.maximum(rows / TILE_M + 0.5, 1.0), 0.0)
