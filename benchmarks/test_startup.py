@@ -24,7 +24,9 @@ def seconds(command: list[str], rounds: int = 7) -> float:
 def test_help_against_bare_typer_and_rich(benchmark):
     bare = seconds([sys.executable, "-c", BARE])
     command = [sys.executable, "-m", "argosy", "--help"]
-    benchmark.pedantic(lambda: subprocess.run(command, check=True, capture_output=True), rounds=7, warmup_rounds=1)
+    benchmark.pedantic(
+        lambda: subprocess.run(command, check=True, capture_output=True), rounds=7, warmup_rounds=1
+    )
     ratio = benchmark.stats.stats.median / bare
     benchmark.extra_info["ratio to bare typer and rich"] = round(ratio, 2)
     assert ratio < 2.0
@@ -34,6 +36,10 @@ def test_help_against_bare_typer_and_rich(benchmark):
 def test_import_against_a_bare_interpreter(benchmark):
     bare = seconds([sys.executable, "-c", "pass"])
     command = [sys.executable, "-c", "import argosy"]
-    benchmark.pedantic(lambda: subprocess.run(command, check=True, capture_output=True), rounds=7, warmup_rounds=1)
-    benchmark.extra_info["milliseconds beyond a bare interpreter"] = round(1e3 * (benchmark.stats.stats.median - bare), 1)
+    benchmark.pedantic(
+        lambda: subprocess.run(command, check=True, capture_output=True), rounds=7, warmup_rounds=1
+    )
+    benchmark.extra_info["milliseconds beyond a bare interpreter"] = round(
+        1e3 * (benchmark.stats.stats.median - bare), 1
+    )
     assert benchmark.stats.stats.median / bare < 3.0

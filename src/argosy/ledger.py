@@ -41,7 +41,9 @@ class Ledger:
             raise LedgerError(f"{self.name} is in {self.unit}, but has children in {sorted(strangers)}")
 
     @classmethod
-    def parent(cls, name: str, children: tuple[Ledger, ...], law: str = "", facts: tuple[str, ...] = ()) -> Ledger:
+    def parent(
+        cls, name: str, children: tuple[Ledger, ...], law: str = "", facts: tuple[str, ...] = ()
+    ) -> Ledger:
         """The node whose amount is the sum of `children`, in their unit."""
         unit = children[0].unit if children else "gpu_s"
         return cls(name, sum(child.amount for child in children), unit, law, facts, children)
@@ -97,7 +99,9 @@ class Change:
 def diff(a: Ledger, b: Ledger) -> list[Change]:
     """Line by line, what changed from `a` to `b`; both must be in one unit. Paths keep the order of `a`, then of `b`."""
     if a.unit != b.unit:
-        raise ValueError(f"ledgers in {a.unit} and {b.unit} cannot be compared: bring one to the other's unit with scaled()")
+        raise ValueError(
+            f"ledgers in {a.unit} and {b.unit} cannot be compared: bring one to the other's unit with scaled()"
+        )
     left = {path: node.amount for path, node in a.walk()}
     right = {path: node.amount for path, node in b.walk()}
     return [Change(path, left.get(path, 0.0), right.get(path, 0.0)) for path in left | right]

@@ -46,7 +46,9 @@ def test_the_ledger_is_all_the_time_of_all_accelerators(small: dict):
     accelerators = 256 + 2 * 8
     days = small["training"][0]["schedule"]["days"]["nominal"]
     assert tree.amount == pytest.approx(days * 86400 * accelerators, rel=1e-9)
-    assert small["training"][0]["schedule"]["gpu_hours"]["nominal"] == pytest.approx(tree.amount / 3600, rel=1e-9)
+    assert small["training"][0]["schedule"]["gpu_hours"]["nominal"] == pytest.approx(
+        tree.amount / 3600, rel=1e-9
+    )
 
 
 def test_useful_time_is_six_n_tokens_at_peak(small: dict):
@@ -103,7 +105,9 @@ def test_layout_multiplies_and_fits(small: dict):
     layout, memory = job["layout"], job["memory_bytes"]
     assert layout["tp"] * layout["pp"] * layout["cp"] * layout["dp"] == layout["gpus"] == 256
     assert memory["peak_allocated"] <= memory["peak_reserved"] <= memory["capacity"]
-    parts = sum(memory[key] for key in ("weights", "gradients", "optimizer", "activations", "buffers", "overhead"))
+    parts = sum(
+        memory[key] for key in ("weights", "gradients", "optimizer", "activations", "buffers", "overhead")
+    )
     assert parts == pytest.approx(memory["peak_reserved"], rel=1e-9)
 
 
@@ -131,10 +135,10 @@ def test_a_model_that_does_not_fit_is_infeasible_with_a_way_out():
 
 
 def test_an_undividable_layout_is_infeasible_with_reasons():
-    plan = planned(**{"2 Mtok": "255 sequences"})
+    plan = planned(**{"2 Mtok": "2 Mtok, layout: {tp: 64}"})
     assert plan["verdict"]["status"] == "infeasible"
     assert plan["verdict"]["binding"] == "layout"
-    assert any("global batch" in reason for reason in plan["verdict"]["reasons"])
+    assert any("attention heads" in reason for reason in plan["verdict"]["reasons"])
 
 
 def test_an_envelope_that_is_too_small_is_violated_not_infeasible():

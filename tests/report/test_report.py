@@ -78,7 +78,11 @@ def test_charts_are_well_formed_svg_with_their_numbers(plan):
 def test_the_waterfall_has_no_gaps(plan):
     """Each loss starts where the one above ends, and the last is the useful part, from zero."""
     specification = charts.ledger_waterfall(plan).to_dict()
-    rows = specification["data"]["values"] if "data" in specification else specification["layer"][0]["data"]["values"]
+    rows = (
+        specification["data"]["values"]
+        if "data" in specification
+        else specification["layer"][0]["data"]["values"]
+    )
     small = 100 * 5e-4 * len(rows)  # leaves too small to draw leave gaps of their size
     for above, below in zip(rows[1:], rows[2:], strict=False):
         assert below["end"] == pytest.approx(above["start"], abs=small)
@@ -93,12 +97,21 @@ def test_markdown_tables_have_equal_columns(plan):
 
 @pytest.mark.parametrize(
     ("value", "expected"),
-    [(0.000431, "431 µs"), (0.431, "431 ms"), (4.52, "4.52 s"), (726, "12.1 min"), (11160, "3.10 h"), (6739200, "78.0 days")],
+    [
+        (0.000431, "431 µs"),
+        (0.431, "431 ms"),
+        (4.52, "4.52 s"),
+        (726, "12.1 min"),
+        (11160, "3.10 h"),
+        (6739200, "78.0 days"),
+    ],
 )
 def test_durations_take_the_unit_a_person_would(value, expected):
     assert write.duration(value) == expected
 
 
-@pytest.mark.parametrize(("value", "expected"), [(51.2e6, "$51.2 M"), (3.412, "$3.41"), (2.3e9, "$2.30 B"), (999.0, "$999.00")])
+@pytest.mark.parametrize(
+    ("value", "expected"), [(51.2e6, "$51.2 M"), (3.412, "$3.41"), (2.3e9, "$2.30 B"), (999.0, "$999.00")]
+)
 def test_dollars(value, expected):
     assert write.dollars(value) == expected

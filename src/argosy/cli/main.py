@@ -17,15 +17,47 @@ BAD_INPUT, BUG, INTERRUPTED = 1, 70, 130
 
 # name: (module:function or sub-app, one line of help, panel)
 COMMANDS: dict[str, tuple[str, str, str]] = {
-    "plan": ("argosy.cli.plan:plan", "Plan a scenario: days, MFU, megawatts, dollars, and where every GPU-second goes.", "Decide"),
-    "fabric": ("argosy.cli.fabric:fabric", "Build a fabric from its cables: switches, links, bisection, price, power.", "Decide"),
-    "catalog": ("argosy.cli.catalog:app", "The facts: list, show with sources and disagreements, lint.", "Know"),
+    "plan": (
+        "argosy.cli.plan:plan",
+        "Plan a scenario: days, MFU, megawatts, dollars, and where every GPU-second goes.",
+        "Decide",
+    ),
+    "fabric": (
+        "argosy.cli.fabric:fabric",
+        "Build a fabric from its cables: switches, links, bisection, price, power.",
+        "Decide",
+    ),
+    "catalog": (
+        "argosy.cli.catalog:app",
+        "The facts: list, show with sources and disagreements, lint.",
+        "Know",
+    ),
     "schema": ("argosy.cli.schema:schema", "The JSON schema of a scenario file, for editors.", "Know"),
-    "claims": ("argosy.cli.handbook:claims", "Every claim of the two handbook documents, recomputed.", "Know"),
-    "exercises": ("argosy.cli.handbook:exercises", "The exercises: formula, steps, exact answers, your own numbers.", "Know"),
-    "numbers": ("argosy.cli.handbook:numbers", "The quick card: numbers to know, computed from facts and laws.", "Know"),
-    "explain": ("argosy.cli.handbook:explain", "What a quantity means: symbol, unit, formula, source.", "Know"),
-    "guide": ("argosy.cli.handbook:guide", "From a symptom to the constraint that binds to the lever that moves it.", "Know"),
+    "claims": (
+        "argosy.cli.handbook:claims",
+        "Every claim of the two handbook documents, recomputed.",
+        "Know",
+    ),
+    "exercises": (
+        "argosy.cli.handbook:exercises",
+        "The exercises: formula, steps, exact answers, your own numbers.",
+        "Know",
+    ),
+    "numbers": (
+        "argosy.cli.handbook:numbers",
+        "The quick card: numbers to know, computed from facts and laws.",
+        "Know",
+    ),
+    "explain": (
+        "argosy.cli.handbook:explain",
+        "What a quantity means: symbol, unit, formula, source.",
+        "Know",
+    ),
+    "guide": (
+        "argosy.cli.handbook:guide",
+        "From a symptom to the constraint that binds to the lever that moves it.",
+        "Know",
+    ),
     "validate": ("argosy.cli.validate:validate", "Predict measured runs and show the errors.", "Trust"),
 }
 
@@ -67,7 +99,9 @@ def _version(show: bool) -> None:
 
 
 def _root(
-    version: bool = typer.Option(False, "--version", help="Print the version and leave.", callback=_version, is_eager=True),
+    version: bool = typer.Option(
+        False, "--version", help="Print the version and leave.", callback=_version, is_eager=True
+    ),
 ) -> None:
     """Plan, simulate and diagnose fleets of ten thousand accelerators and more."""
 
@@ -103,7 +137,10 @@ def run(arguments: list[str]) -> int:
             print(str(error), file=sys.stderr)
             return BAD_INPUT
         traceback.print_exc()
-        print("argosy: this is a bug in Argosy, not in your input; please report it with the lines above", file=sys.stderr)
+        print(
+            "argosy: this is a bug in Argosy, not in your input; please report it with the lines above",
+            file=sys.stderr,
+        )
         return BUG
 
 
@@ -112,4 +149,8 @@ def is_mistake(error: Exception) -> bool:
     if isinstance(error, OSError) and error.filename is not None:
         return True
     names = {"UnitError": "argosy.units", "FactError": "argosy.facts", "ScenarioError": "argosy.spec"}
-    return any(isinstance(error, getattr(sys.modules[home], name)) for name, home in names.items() if home in sys.modules and hasattr(sys.modules[home], name))
+    return any(
+        isinstance(error, getattr(sys.modules[home], name))
+        for name, home in names.items()
+        if home in sys.modules and hasattr(sys.modules[home], name)
+    )

@@ -14,9 +14,13 @@ INFEASIBLE, ASSERTION_MISSED = 2, 3
 def plan(
     scenario: Path = typer.Argument(..., help="The scenario, a YAML file.", exists=False, show_default=False),
     as_json: bool = typer.Option(False, "--json", help="Print the plan as JSON and nothing else."),
-    html: Path | None = typer.Option(None, "--html", help="Also write a self-contained HTML report to this file."),
+    html: Path | None = typer.Option(
+        None, "--html", help="Also write a self-contained HTML report to this file."
+    ),
     markdown: bool = typer.Option(False, "--md", help="Print the plan as Markdown, for a pull request."),
-    draws: int = typer.Option(2000, "--draws", min=100, help="Joint draws of facts, model residuals and failures."),
+    draws: int = typer.Option(
+        2000, "--draws", min=100, help="Joint draws of facts, model residuals and failures."
+    ),
     seed: int = typer.Option(0, "--seed", help="Seed of the draws: the same seed gives the same answer."),
 ) -> None:
     """Plan a scenario: days, MFU, megawatts, dollars, and where every GPU-second goes."""

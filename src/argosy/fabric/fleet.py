@@ -81,7 +81,7 @@ def fleet_design(fleet: Any, fabric: Any) -> Design:
     cards = fabric.nics_per_node or (
         int(facts["nics"].value) if fabric.role == "compute" else CARDS_ELSEWHERE
     )
-    hosts = -(-fleet.count // per_node) + fleet.spares.nodes
+    hosts = -(-fleet.count // per_node) + (fleet.spares.nodes or 0)
     if fabric.topology == "multi-pod":
         hosts = _pod_hosts(fabric, fleet.count, per_node, hosts)
     design = Design(

@@ -14,7 +14,14 @@ from argosy.planning.headline import longest
 from argosy.planning.job import JobPlan, plan_job
 from argosy.planning.payload import assumptions, envelope, payload, plain
 from argosy.planning.run import FleetRun, drawn_run, nominal_run
-from argosy.planning.verdict import Constraint, Verdict, judge, memory_constraint, power_constraints, undividable
+from argosy.planning.verdict import (
+    Constraint,
+    Verdict,
+    judge,
+    memory_constraint,
+    power_constraints,
+    undividable,
+)
 from argosy.spec import Scenario
 
 __all__ = ["Constraint", "Plan", "Verdict", "plan"]
@@ -46,7 +53,9 @@ def plan(scenario: Scenario, draws: int = 2000, seed: int = 0) -> Plan:
     if not scenario.training:
         from argosy.facts import FactError
 
-        raise FactError("this version plans training; a scenario with serving alone has nothing to plan: add training:")
+        raise FactError(
+            "this version plans training; a scenario with serving alone has nothing to plan: add training:"
+        )
     jobs: list[JobPlan] = []
     for given in scenario.training:
         planned = plan_job(setting, given)
@@ -56,13 +65,17 @@ def plan(scenario: Scenario, draws: int = 2000, seed: int = 0) -> Plan:
     fabrics = plan_fabric(setting.fleet, setting.values)
     network_w = sum(float(fabric["w"] or 0.0) for fabric in fabrics)
     prices = [fabric["usd"] for fabric in fabrics]
-    network_usd = sum(float(price) for price in prices) if all(price is not None for price in prices) else None
+    network_usd = (
+        sum(float(price) for price in prices) if all(price is not None for price in prices) else None
+    )
     nominal = nominal_run(setting, jobs, network_w, network_usd)
     drawn = drawn_run(setting, jobs, network_w, network_usd, draws, seed)
     verdict = _verdict(setting, nominal, fabrics)
     answer = payload(setting, verdict, nominal, drawn, fabrics)
     if len(answer["training"]) == 1:
-        answer["training"][0]["usd_per_million_tokens"] = answer["cost"]["total_usd"] / longest(nominal).tokens * 1e6
+        answer["training"][0]["usd_per_million_tokens"] = (
+            answer["cost"]["total_usd"] / longest(nominal).tokens * 1e6
+        )
     return Plan(setting.scenario, verdict, nominal, drawn, tuple(fabrics), answer)
 
 
@@ -71,7 +84,7 @@ def _verdict(setting: Context, nominal: FleetRun, fabrics: list[dict[str, Any]])
     constraints = [limit for job in nominal.jobs for limit in memory_constraint(job.job)]
     constraints += power_constraints(nominal.facility)
     problems = [problem for fabric in fabrics for problem in fabric.get("problems", [])]
-    problems += [problem for problem in nominal.facility.get("problems", []) if "envelope" not in problem]
+    problems += nominal.facility["problems"]
     assumed = len(assumptions(setting))
     cautions = [f"rests on {assumed} assumptions without a source, listed with the answer"] if assumed else []
     return judge(constraints, problems, cautions)
@@ -79,6 +92,16 @@ def _verdict(setting: Context, nominal: FleetRun, fabrics: list[dict[str, Any]])
 
 def _undividable(setting: Context, name: str, excluded: dict[str, int]) -> Plan:
     verdict = undividable(name, excluded)
-    empty = {"headline": [], "training": [], "serving": [], "fabrics": [], "facility": None, "cost": None, "ledger": None}
-    answer = plain({**envelope(setting, verdict), **empty, "assumptions": assumptions(setting), "facts": [], "notes": []})
+    empty = {
+        "headline": [],
+        "training": [],
+        "serving": [],
+        "fabrics": [],
+        "facility": None,
+        "cost": None,
+        "ledger": None,
+    }
+    answer = plain(
+        {**envelope(setting, verdict), **empty, "assumptions": assumptions(setting), "facts": [], "notes": []}
+    )
     return Plan(setting.scenario, verdict, None, None, (), answer)

@@ -7,9 +7,25 @@ from collections.abc import Mapping, Sequence
 from argosy.ledger import Ledger
 
 # name in the ledger, key in the step model's compute parts, law
+_BEYOND = (
+    ("attention", "attention_beyond_6n", "FLOPs of scores and values ÷ peak"),
+    (
+        "other products",
+        "products_beyond_6n",
+        "FLOPs of products ÷ peak − 6·N (weights that do not multiply, such as norms, make it negative)",
+    ),
+)
 _KERNELS = (
-    ("matrix products below peak", "gemm_inefficiency", "2·m·n·k ÷ (peak × efficiency(m, n, k, format)) − 2·m·n·k ÷ peak"),
-    ("attention below peak", "attention_inefficiency", "attention FLOPs ÷ measured rate − attention FLOPs ÷ peak"),
+    (
+        "matrix products below peak",
+        "gemm_inefficiency",
+        "2·m·n·k ÷ (peak × efficiency(m, n, k, format)) − 2·m·n·k ÷ peak",
+    ),
+    (
+        "attention below peak",
+        "attention_inefficiency",
+        "attention FLOPs ÷ measured rate − attention FLOPs ÷ peak",
+    ),
     ("memory-bound operations", "memory_bound", "bytes ÷ (memory bandwidth × efficiency)"),
     ("kernel launches", "launch", "launches × launch time"),
 )
@@ -51,19 +67,35 @@ def step_ledger(compute: Mapping[str, float], breakdown: Mapping[str, float]) ->
     return Ledger.parent(
         "productive steps",
         (
-            Ledger(USEFUL, float(compute["useful_at_peak"]), law="6·N·tokens ÷ dense peak of the format computed in"),
-            Ledger("attention beyond 6·N", float(compute["attention_beyond_6n"]), law="attention FLOPs ÷ peak"),
-            Ledger("recomputed activations", float(compute["recompute_at_peak"]), law="forward FLOPs computed again ÷ peak"),
-            Ledger.parent("kernel inefficiency", leaves(_KERNELS, compute), "time of the kernels − their FLOPs at peak"),
-            Ledger.parent("exposed communication", leaves(_COMMUNICATION, breakdown), "communication − overlap"),
-            Ledger("pipeline bubble", float(breakdown["bubble"]), law="schedule over uneven stages − busy time"),
+            Ledger(
+                USEFUL,
+                float(compute["useful_at_peak"]),
+                law="6·N·tokens ÷ dense peak of the format computed in",
+            ),
+            Ledger.parent("work beyond 6·N", leaves(_BEYOND, compute)),
+            Ledger(
+                "recomputed activations",
+                float(compute["recompute_at_peak"]),
+                law="forward FLOPs computed again ÷ peak",
+            ),
+            Ledger.parent(
+                "kernel inefficiency", leaves(_KERNELS, compute), "time of the kernels − their FLOPs at peak"
+            ),
+            Ledger.parent(
+                "exposed communication", leaves(_COMMUNICATION, breakdown), "communication − overlap"
+            ),
+            Ledger(
+                "pipeline bubble", float(breakdown["bubble"]), law="schedule over uneven stages − busy time"
+            ),
             Ledger.parent("other in-step", leaves(_OTHER, breakdown)),
         ),
         "steps × step time × accelerators",
     )
 
 
-def run_ledger(name: str, steps: Ledger, shares: Mapping[str, float], wall_s: float, accelerators: int, spares: int) -> Ledger:
+def run_ledger(
+    name: str, steps: Ledger, shares: Mapping[str, float], wall_s: float, accelerators: int, spares: int
+) -> Ledger:
     """The whole run: productive steps, failures, planned stops, and spares.
 
     `shares`: of wall-clock time by state (`reliability.Goodput.shares`), summing to one; `wall_s`: of the run;
@@ -71,16 +103,32 @@ def run_ledger(name: str, steps: Ledger, shares: Mapping[str, float], wall_s: fl
     """
     whole = wall_s * accelerators
     failures = tuple(Ledger(title, float(shares[key]) * whole, law=law) for title, key, law in _FAILURES)
-    planned = (Ledger("maintenance", float(shares["maintenance"]) * whole, law="stops per day × (duration + save + restart)"),)
-    children = [steps, Ledger.parent("failures", failures, "Daly's exact form"), Ledger.parent("planned", planned)]
+    planned = (
+        Ledger(
+            "maintenance",
+            float(shares["maintenance"]) * whole,
+            law="stops per day × (duration + save + restart)",
+        ),
+    )
+    children = [
+        steps,
+        Ledger.parent("failures", failures, "Daly's exact form"),
+        Ledger.parent("planned", planned),
+    ]
     if spares:
-        children.append(Ledger("spares standing by", float(wall_s * spares), law="spare nodes × accelerators × wall-clock time"))
+        children.append(
+            Ledger(
+                "spares standing by",
+                float(wall_s * spares),
+                law="spare nodes × accelerators × wall-clock time",
+            )
+        )
     return Ledger.parent(name, tuple(children), "(accelerators + spares) × wall-clock time")
 
 
 # How each line counts in the compute–communication–coordination view.
 _COMMUNICATION_LINES = {"exposed communication"}
-_COMPUTE_LINES = {USEFUL, "attention beyond 6·N", "recomputed activations", "kernel inefficiency"}
+_COMPUTE_LINES = {USEFUL, "work beyond 6·N", "recomputed activations", "kernel inefficiency"}
 
 
 def three_shares(ledger: Ledger) -> dict[str, float]:

@@ -5,9 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any
 
-from argosy.facts import Catalog, FactError, Values, load_catalog
-from argosy.spec import CatalogChoice, Fleet, Scenario
+from argosy.facts import Catalog, FactError, Values
+from argosy.reliability import failure_rates, spares_needed
+from argosy.spec import CatalogChoice, Fleet, Scenario, Spares
 from argosy.training import device_facts, residual_facts, stack_facts
+from argosy.training.memory_traits import memory_facts
 
 STACKS = "stacks."
 
@@ -39,7 +41,12 @@ class Context:
     @property
     def spare_accelerators(self) -> int:
         """Accelerators in hot spare nodes, on top of the fleet's count."""
-        return self.fleet.spares.nodes * self.node_size
+        return self.spare_nodes * self.node_size
+
+    @property
+    def spare_nodes(self) -> int:
+        """Hot spare nodes: those given, or those that suffice (settled when the context was made)."""
+        return self.fleet.spares.nodes or 0
 
     def drawn(self, count: int, seed: int) -> Context:
         """The same scenario over `count` joint draws of its facts."""
@@ -48,28 +55,35 @@ class Context:
 
 def context(scenario: Scenario) -> Context:
     """The scenario with its overrides applied and its names resolved. FactError for names the catalog does not have."""
-    catalog = load_catalog()
-    stack_overrides, other = {}, {}
-    for path, value in scenario.assumptions.overrides.items():
-        (stack_overrides if path.startswith(STACKS) else other)[path] = value
-    if other:
-        catalog = catalog.with_overrides(other, "assumptions.overrides")
-    catalog, accelerator = _resolved(catalog, "accelerators", scenario.fleet.accelerator)
+    catalog = scenario.catalog()
+    stack_overrides = {
+        path: value for path, value in scenario.assumptions.overrides.items() if path.startswith(STACKS)
+    }
+    accelerator = catalog.entry("accelerators", scenario.fleet.accelerator.name).name
     choice = scenario.fleet.node or _usual_node(catalog, accelerator)
-    catalog, node = _resolved(catalog, "nodes", choice)
-    facts = {**catalog.facts, **device_facts(), **residual_facts(), **stack_facts(), **_stack_overrides(stack_overrides)}
+    node = catalog.entry("nodes", choice.name).name
+    model_facts = {**device_facts(), **residual_facts(), **memory_facts(), **stack_facts()}
+    facts = {**catalog.facts, **model_facts, **_stack_overrides(stack_overrides)}
     node_size = int(facts[f"nodes.{node}.accelerators"].value)
-    fleet = scenario.fleet.model_copy(update={"accelerator": CatalogChoice(name=accelerator), "node": CatalogChoice(name=node)})
-    return Context(scenario.model_copy(update={"fleet": fleet}), catalog, Values(facts), accelerator, node, node_size)
+    update: dict[str, Any] = {
+        "accelerator": CatalogChoice(name=accelerator),
+        "node": CatalogChoice(name=node),
+    }
+    values = Values(facts)
+    if scenario.fleet.spares.nodes is None:
+        update["spares"] = Spares(nodes=_sufficient_spares(scenario, values, node_size))
+    fleet = scenario.fleet.model_copy(update=update)
+    return Context(
+        scenario.model_copy(update={"fleet": fleet}), catalog, values, accelerator, node, node_size
+    )
 
 
-def _resolved(catalog: Catalog, section: str, choice: CatalogChoice) -> tuple[Catalog, str]:
-    """The catalog with the choice's changed facts, and the entry's own name."""
-    name = catalog.entry(section, choice.name).name
-    if choice.facts:
-        overrides = {f"{section}.{name}.{fact}": value for fact, value in choice.facts.items()}
-        catalog = catalog.with_overrides(overrides, f"fleet.{section[:-1]}")
-    return catalog, name
+def _sufficient_spares(scenario: Scenario, values: Values, node_size: int) -> int:
+    """Spare nodes that suffice at 99.9 % of moments, by the scenario's failure rates and repair time."""
+    given, count = scenario.reliability, scenario.fleet.count
+    overrides = {name: override.rate_per_s for name, override in given.overrides.items()}
+    rates = failure_rates(values, given.preset, count, -(-count // node_size), overrides)
+    return int(spares_needed(rates, given.repair))
 
 
 def _usual_node(catalog: Catalog, accelerator: str) -> CatalogChoice:
@@ -86,7 +100,9 @@ def _stack_overrides(overrides: dict[str, Any]) -> dict[str, Any]:
     changed = {}
     for path, given in overrides.items():
         if path not in known:
-            raise FactError(f"no fact {path!r}; known: {', '.join(name for name in known if name.endswith(path.rsplit('.', 1)[-1]))}")
+            raise FactError(
+                f"no fact {path!r}; known: {', '.join(name for name in known if name.endswith(path.rsplit('.', 1)[-1]))}"
+            )
         fields = given if isinstance(given, dict) else {"value": given}
         numbers = {key: float(fields[key]) for key in ("value", "low", "high") if key in fields}
         numbers.setdefault("low", numbers["value"])

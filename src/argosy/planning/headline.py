@@ -22,8 +22,17 @@ def headline(nominal: FleetRun, drawn: FleetRun) -> list[dict[str, Any]]:
     job, drawn_job = longest(nominal), longest(drawn)
     tokens = sum(each.tokens for each in nominal.jobs)
 
-    def row(key: str, label: str, unit: str, central: float, draws: Array, law: str, inputs: list[dict[str, str]]) -> dict[str, Any]:
-        return {"key": key, "label": label, "unit": unit, **quantiles(central, draws), "law": law, "inputs": inputs}
+    def row(
+        key: str, label: str, unit: str, central: float, draws: Array, law: str, inputs: list[dict[str, str]]
+    ) -> dict[str, Any]:
+        return {
+            "key": key,
+            "label": label,
+            "unit": unit,
+            **quantiles(central, draws),
+            "law": law,
+            "inputs": inputs,
+        }
 
     facility, power = nominal.facility, drawn.facility
     accelerators = nominal.accelerators + nominal.spares

@@ -15,7 +15,7 @@ from argosy.spec import Stage, Training
 from argosy.training import Device, Job, Layouts, Search, Stack, Steps
 from argosy.training.layout import exclusions
 from argosy.training.memory import MemoryBreakdown, memory
-from argosy.training.memory_traits import StateBytes
+from argosy.training.memory_traits import StateBytes, memory_traits
 from argosy.training.search import candidates
 from argosy.workload import count
 
@@ -171,30 +171,43 @@ def _job(given: Training, stage: Stage) -> Job:
 
 def _plan_stage(context: Context, given: Training, stage: Stage, on: Machine) -> StagePlan | dict[str, int]:
     job, state = _job(given, stage), StateBytes.of(given.precision)
+    traits = memory_traits(on.stack.name, context.values)
 
     def needed(layouts: Layouts) -> MemoryBreakdown:
-        return memory(job, layouts, on.stack.name, state)
+        return memory(job, layouts, traits, state)
 
     device_bytes = float(on.device.memory_bytes)
     capacity = device_bytes * (1.0 - given.search.memory_margin)
-    gpus, fixed = context.fleet.count, given.layout.given
+    gpus, fixed = context.fleet.count, (stage.layout or given.layout).given
     found = training.search(
         job, on.device, on.network, on.stack, gpus,
         lambda layouts: needed(layouts).peak_reserved, capacity, fixed, given.search.micro_batch_max,
     )  # fmt: skip
     if found.best is not None:
         layouts = found.best.layouts.take(slice(0, 1))
-        return StagePlan(stage, job, layouts, found.best.take(slice(0, 1)), needed(layouts), found, True, device_bytes)
-    tightest = _least_memory(job, gpus, on.device.node_size, fixed, given.search.micro_batch_max, needed)
+        return StagePlan(
+            stage, job, layouts, found.best.take(slice(0, 1)), needed(layouts), found, True, device_bytes
+        )
+    tightest = _least_memory(
+        job, gpus, on.device.node_size, fixed, given.search.micro_batch_max, on.stack.schedules, needed
+    )
     if tightest is None:
         return found.excluded
     nominal = training.evaluate(job, on.device, on.network, on.stack, tightest)
     return StagePlan(stage, job, tightest, nominal, needed(tightest), found, False, device_bytes)
 
 
-def _least_memory(job: Job, gpus: int, node_size: int, fixed: dict[str, Any], micro_batch_max: int, needed: Any) -> Layouts | None:
+def _least_memory(
+    job: Job,
+    gpus: int,
+    node_size: int,
+    fixed: dict[str, Any],
+    micro_batch_max: int,
+    schedules: tuple[str, ...],
+    needed: Any,
+) -> Layouts | None:
     """Of all layouts that divide, the one that needs least memory: how far from fitting the job is."""
-    layouts = candidates(job, gpus, node_size, fixed, micro_batch_max, ("1f1b", "interleaved"))
+    layouts = candidates(job, gpus, node_size, fixed, micro_batch_max, schedules)
     valid, _ = exclusions(job.model, job.sequence_length, job.global_batch_sequences, layouts)
     if not valid.any():
         return None

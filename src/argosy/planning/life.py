@@ -6,8 +6,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
 from argosy.facts import Values
 from argosy.reliability.checkpoints import CheckpointCost, checkpoint_cost
 from argosy.reliability.goodput import Goodput, goodput
@@ -46,7 +44,7 @@ def job_reliability(
     settings: Reliability,
     accelerators: Array,
     nodes: Array,
-    spare_nodes: int | None,
+    spare_nodes: int,
     checkpoint_bytes: Array,
     storage_bytes_per_s: Array,
     replicas: Array = 1.0,
@@ -54,15 +52,13 @@ def job_reliability(
 ) -> JobReliability:
     """The reliability of a job on `nodes` with `accelerators`, as the scenario's `settings` describe it.
 
-    `spare_nodes` None: as many as suffice at 99.9 % of moments, by the central rates. `checkpoint_bytes`: the
-    job's whole state; `storage_bytes_per_s`: sustained write bandwidth; `replicas`: data-parallel replicas,
+    `spare_nodes`: hot spares at hand; `checkpoint_bytes`: the job's whole state; `storage_bytes_per_s`: sustained write bandwidth; `replicas`: data-parallel replicas,
     for tolerant policies; `populations`: counts of other parts (switch, cable, optic) that overrides may
     name. Raises FactError for unknown presets and categories.
     """
     overrides = {name: override.rate_per_s for name, override in settings.overrides.items()}
     rates = failure_rates(values, settings.preset, accelerators, nodes, overrides, populations)
     suffice = spares_needed(rates, settings.repair)
-    spares = int(np.ceil(np.median(suffice))) if spare_nodes is None else spare_nodes
     checkpoint, planned = settings.checkpoint, settings.maintenance
     cost = checkpoint_cost(
         values,
@@ -78,7 +74,7 @@ def job_reliability(
         settings.detection,
         settings.restart,
         settings.policy,
-        spares,
+        spare_nodes,
         settings.repair,
         replicas=replicas,
         pause_s=values["reliability.recovery.elastic_pause"],

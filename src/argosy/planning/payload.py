@@ -28,7 +28,9 @@ def envelope(context: Context, verdict: Verdict) -> dict[str, Any]:
     }
 
 
-def payload(context: Context, verdict: Verdict, nominal: FleetRun, drawn: FleetRun, fabrics: list[dict[str, Any]]) -> dict[str, Any]:
+def payload(
+    context: Context, verdict: Verdict, nominal: FleetRun, drawn: FleetRun, fabrics: list[dict[str, Any]]
+) -> dict[str, Any]:
     """The whole contract of `argosy plan`, and what reports need beside it."""
     tree = ledger(context, nominal)
     return plain({
@@ -43,7 +45,7 @@ def payload(context: Context, verdict: Verdict, nominal: FleetRun, drawn: FleetR
         "three_shares": three_shares(tree),
         "assumptions": assumptions(context),
         "facts": [{"path": path, **fact.to_dict()} for path, fact in sorted(context.values.used.items())],
-        "notes": notes(nominal),
+        "notes": notes(nominal, fabrics),
     })  # fmt: skip
 
 
@@ -53,7 +55,9 @@ def ledger(context: Context, run: FleetRun) -> Any:
     for job in run.jobs:
         steps = step_ledger(job.job.totals("compute_parts"), job.job.totals("breakdown"))
         shares = {state: seconds / job.wall_s for state, seconds in job.seconds.items()}
-        trees.append(run_ledger(job.job.training.name, steps, shares, job.wall_s, run.accelerators, run.spares))
+        trees.append(
+            run_ledger(job.job.training.name, steps, shares, job.wall_s, run.accelerators, run.spares)
+        )
     from argosy.ledger import Ledger
 
     return trees[0] if len(trees) == 1 else Ledger.parent(context.scenario.name, tuple(trees))
@@ -82,10 +86,17 @@ def training_entry(context: Context, nominal: JobRun, drawn: JobRun) -> dict[str
         "compute_parts_s": step["compute_parts_s"],
         "search": search_entry(main),
         "stages": [stage_entry(stage) for stage in job.stages],
-        "goodput": {"ettr": ettr, "checkpoint_interval_s": nominal.interval_s, "failures_expected": nominal.failures},
+        "goodput": {
+            "ettr": ettr,
+            "checkpoint_interval_s": nominal.interval_s,
+            "failures_expected": nominal.failures,
+        },
         "schedule": {
             "days": quantiles(nominal.wall_s / DAY, drawn.wall_s / DAY),
-            "gpu_hours": {**quantiles(nominal.wall_s * hours, drawn.wall_s * hours), "includes": ["spares", "idle"]},
+            "gpu_hours": {
+                **quantiles(nominal.wall_s * hours, drawn.wall_s * hours),
+                "includes": ["spares", "idle"],
+            },
             "tokens": nominal.tokens,
         },
         "tokens_per_gpu_hour": nominal.tokens / (nominal.wall_s * hours),
@@ -112,8 +123,12 @@ def search_entry(stage: StagePlan) -> dict[str, Any]:
     if stage.search.best is not None:
         for i in range(len(stage.search.best.layouts)):
             fields = stage.search.best.layouts.to_dict(i)
-            words = [f"{fields[key]} {key}" for key in ("tp", "cp", "ep", "pp", "vp", "dp") if fields[key] > 1]
-            label = " × ".join(words) + f", micro-batch {fields['micro_batch']}, recompute {fields['recompute']}"
+            words = [
+                f"{fields[key]} {key}" for key in ("tp", "cp", "ep", "pp", "vp", "dp") if fields[key] > 1
+            ]
+            label = (
+                " × ".join(words) + f", micro-batch {fields['micro_batch']}, recompute {fields['recompute']}"
+            )
             best.append({"label": label, "step_time_s": float(stage.search.best.step_s[i]), **fields})
     return {**stage.search.to_dict(), "best": best}
 
@@ -127,17 +142,27 @@ def assumptions(context: Context) -> list[dict[str, Any]]:
     ]
     for path, fact in sorted(context.values.used.items()):
         if fact.is_assumption:
-            listed.append({"path": path, "value": fact.value, "unit": fact.unit, "note": fact.source or "no source"})
+            listed.append(
+                {"path": path, "value": fact.value, "unit": fact.unit, "note": fact.source or "no source"}
+            )
     return listed
 
 
-def notes(run: FleetRun) -> list[str]:
+def notes(run: FleetRun, fabrics: list[dict[str, Any]]) -> list[str]:
     """What a reader must know before using the numbers."""
     told = [note for job in run.jobs for note in job.reliability.goodput().notes]
+    told += run.facility["cautions"]
+    told += [f"{fabric['role']} fabric: {note}" for fabric in fabrics for note in fabric["notes"]]
+    for job in run.jobs:
+        told += [
+            f"{job.job.training.name}: not modelled: {part}" for part in job.job.training.model.not_modelled
+        ]
     for job in run.jobs:
         told += [f"{job.job.training.name} is {job.job.grade}: {reason}" for reason in job.job.grade_reasons]
         if job.job.training.search.objective != "time":
-            told.append(f"{job.job.training.name}: layouts are ranked by time, not by {job.job.training.search.objective}")
+            told.append(
+                f"{job.job.training.name}: layouts are ranked by time, not by {job.job.training.search.objective}"
+            )
     return told
 
 

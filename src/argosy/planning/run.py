@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from argosy import training
-from argosy.facility import ItLoad, PowerPhases, capital, facility, node_power, owned, rented, site_numbers
+from argosy.facility import ItLoad, PowerPhases, capital, cost, facility, node_power, site_numbers
 from argosy.planning.context import Context
 from argosy.planning.job import JobPlan, checkpoint_bytes, machine
 from argosy.reliability import STATES
@@ -19,6 +19,7 @@ from argosy.planning.life import JobReliability, job_reliability
 
 Array = Any  # float, or draws (n,)
 HOUR, DAY = 3600.0, 86400.0
+_RUNNING = ("productive", "rework", "checkpoint", "degraded")  # states in which the accelerators compute
 
 
 @dataclass(frozen=True)
@@ -72,7 +73,9 @@ class FleetRun:
         return self.wall_s * (self.accelerators + self.spares) / HOUR
 
 
-def nominal_run(context: Context, jobs: list[JobPlan], network_w: float, network_usd: float | None) -> FleetRun:
+def nominal_run(
+    context: Context, jobs: list[JobPlan], network_w: float, network_usd: float | None
+) -> FleetRun:
     """The run at central facts, its failures by the closed form."""
     return _fleet(context, [_nominal_job(context, job) for job in jobs], network_w, network_usd)
 
@@ -92,7 +95,7 @@ def _reliability(context: Context, job: JobPlan) -> JobReliability:
         context.scenario.reliability,
         fleet.count,
         context.nodes,
-        fleet.spares.nodes,
+        context.spare_nodes,
         checkpoint_bytes(job),
         fleet.storage_bandwidth_bytes_per_s,
         replicas=int(job.main.layouts.dp[0]),
@@ -148,18 +151,27 @@ def _fleet(context: Context, jobs: list[JobRun], network_w: float, network_usd: 
     """Power, energy, carbon and money of the jobs together."""
     scenario, values, fleet = context.scenario, context.values, context.fleet
     site = site_numbers(values, scenario.facility, scenario.prices)
-    node = node_power(values, context.node, context.accelerator, context.node_size, scenario.facility.power_cap)
-    load = ItLoad(node, context.nodes, fleet.spares.nodes, network_w)
+    node = node_power(
+        values, context.node, context.accelerator, context.node_size, scenario.facility.power_cap
+    )
+    load = ItLoad(node, context.nodes, context.spare_nodes, network_w)
     wall = sum(job.wall_s for job in jobs)
-    busy = sum(job.seconds["productive"] + job.seconds["rework"] + job.seconds["checkpoint"] for job in jobs) / wall
+    busy = sum(job.seconds[state] for job in jobs for state in _RUNNING) / wall
     phases = [job.job.phases() for job in jobs]
     activity = PowerPhases(**{key: sum(each[key] for each in phases) for key in phases[0]})
     power = facility(values, scenario.facility, site, load, activity, wall, busy)
     hours = wall * (fleet.count + context.spare_accelerators) / HOUR
-    if scenario.prices.accelerator_hour is not None:
-        cost = rented(hours, scenario.prices)
-    else:
-        nodes = context.nodes + fleet.spares.nodes
-        bought = capital(values, context.node, context.accelerator, nodes, context.node_size, power["it_peak_w"], network_usd)
-        cost = owned(values, scenario.prices, site, bought, hours, wall, power["energy_kwh"], power["it_peak_w"])
-    return FleetRun(tuple(jobs), fleet.count, context.spare_accelerators, power, cost)
+    bought = None
+    if scenario.prices.accelerator_hour is None:
+        nodes = context.nodes + context.spare_nodes
+        bought = capital(
+            values,
+            context.node,
+            context.accelerator,
+            nodes,
+            context.node_size,
+            power["it_peak_w"],
+            network_usd,
+        )
+    money = cost(values, scenario.prices, site, bought, hours, wall, power["energy_kwh"], power["it_peak_w"])
+    return FleetRun(tuple(jobs), fleet.count, context.spare_accelerators, power, money)

@@ -35,7 +35,12 @@ class Verdict:
 
     def to_dict(self) -> dict[str, Any]:
         """With the contract's keys."""
-        return {"status": self.status, "binding": self.binding, "margin": self.margin, "reasons": list(self.reasons)}
+        return {
+            "status": self.status,
+            "binding": self.binding,
+            "margin": self.margin,
+            "reasons": list(self.reasons),
+        }
 
 
 def memory_constraint(job: JobPlan) -> list[Constraint]:
@@ -43,7 +48,9 @@ def memory_constraint(job: JobPlan) -> list[Constraint]:
     limits = []
     for stage in job.stages:
         peak, capacity = float(stage.memory.peak_reserved[0]), stage.capacity_bytes
-        name = "memory per accelerator" if len(job.stages) == 1 else f"memory per accelerator in {stage.label}"
+        name = (
+            "memory per accelerator" if len(job.stages) == 1 else f"memory per accelerator in {stage.label}"
+        )
         gib = f"{peak / 2**30:.1f} of {capacity / 2**30:.1f} GiB"
         detail = f"{job.training.name}: {gib} at the fullest rank"
         if not stage.fits:
@@ -61,7 +68,14 @@ def power_constraints(facility: Mapping[str, Any]) -> list[Constraint]:
     if margin is None:
         return []
     left = float(margin)
-    return [Constraint("power envelope of the site", left, "violates", f"peak facility power leaves {left:.1%} of the envelope")]
+    return [
+        Constraint(
+            "power envelope of the site",
+            left,
+            "violates",
+            f"peak facility power leaves {left:.1%} of the envelope",
+        )
+    ]
 
 
 def judge(constraints: Sequence[Constraint], problems: Sequence[str], cautions: Sequence[str]) -> Verdict:
@@ -85,4 +99,6 @@ def undividable(name: str, excluded: Mapping[str, int]) -> Verdict:
     """Infeasible because no layout divides: the reasons, most frequent first."""
     ranked = sorted(excluded.items(), key=lambda item: -item[1])
     reasons = tuple(f"{name}: {count:,} layouts are out: {reason}" for reason, count in ranked)
-    return Verdict("infeasible", "layout", None, reasons or (f"{name}: no layout takes exactly this many accelerators",))
+    return Verdict(
+        "infeasible", "layout", None, reasons or (f"{name}: no layout takes exactly this many accelerators",)
+    )

@@ -22,7 +22,9 @@ def _data(rows: list[dict[str, Any]]) -> alt.Data:
 def _bars(rows: list[dict[str, Any]], title: str, axis: str, height: int = 22) -> alt.LayerChart:
     """Horizontal bars in the order given, each with its text at the end. Rows: name, value, shown[, colour]."""
     order = [row["name"] for row in rows]
-    base = alt.Chart(_data(rows)).encode(y=alt.Y("name:N", sort=order, title=None, axis=alt.Axis(labelLimit=320, ticks=False)))
+    base = alt.Chart(_data(rows)).encode(
+        y=alt.Y("name:N", sort=order, title=None, axis=alt.Axis(labelLimit=320, ticks=False))
+    )
     bars = base.mark_bar(size=height - 8).encode(
         x=alt.X("start:Q", title=axis), x2="end:Q", color=alt.Color("colour:N", scale=None, legend=None)
     )
@@ -34,13 +36,29 @@ def ledger_waterfall(plan: Mapping[str, Any]) -> alt.LayerChart:
     """From all GPU-time to the useful part: each loss starts where the one before it ends. Axis: per cent of the whole."""
     tree = plan["ledger"]
     whole = tree["amount"]
-    rows = [{"name": tree["name"], "start": 0.0, "end": 100.0, "shown": write.large(whole / 3600) + " GPU-hours", "colour": _FULL}]
+    rows = [
+        {
+            "name": tree["name"],
+            "start": 0.0,
+            "end": 100.0,
+            "shown": write.large(whole / 3600) + " GPU-hours",
+            "colour": _FULL,
+        }
+    ]
     edge = 100.0
     for leaf in reversed([node for node in _leaves(tree) if node["amount"] / whole > 5e-4]):
         share = 100.0 * leaf["amount"] / whole
         useful = leaf["name"].startswith("useful")
         start = 0.0 if useful else edge - share
-        rows.append({"name": leaf["name"], "start": start, "end": share if useful else edge, "shown": f"{share:.1f} %", "colour": _USEFUL if useful else _LOSS})
+        rows.append(
+            {
+                "name": leaf["name"],
+                "start": start,
+                "end": share if useful else edge,
+                "shown": f"{share:.1f} %",
+                "colour": _USEFUL if useful else _LOSS,
+            }
+        )
         edge -= share
     return _bars(rows, "Where every GPU-second goes", "per cent of all GPU-time")
 
@@ -58,7 +76,15 @@ def step_breakdown(job: Mapping[str, Any]) -> alt.LayerChart:
         if not seconds:
             continue
         colour = _USEFUL if key == "compute" else _LOSS
-        rows.append({"name": _STEP_NAMES.get(key, key), "start": edge, "end": edge + seconds, "shown": write.duration(seconds), "colour": colour})
+        rows.append(
+            {
+                "name": _STEP_NAMES.get(key, key),
+                "start": edge,
+                "end": edge + seconds,
+                "shown": write.duration(seconds),
+                "colour": colour,
+            }
+        )
         edge += seconds
     return _bars(rows, f"One step of {job['name']}: {write.duration(edge)}", "seconds")
 
@@ -70,10 +96,20 @@ def memory_bar(job: Mapping[str, Any]) -> alt.LayerChart:
     for key in ("weights", "gradients", "optimizer", "activations", "buffers", "overhead"):
         size = (figures[key] or 0.0) / 2**30
         if size:
-            rows.append({"name": key, "start": edge, "end": edge + size, "shown": f"{size:,.1f} GiB", "colour": _PLAIN})
+            rows.append(
+                {
+                    "name": key,
+                    "start": edge,
+                    "end": edge + size,
+                    "shown": f"{size:,.1f} GiB",
+                    "colour": _PLAIN,
+                }
+            )
             edge += size
     capacity = figures["capacity"] / 2**30
-    rows.append({"name": "capacity", "start": 0.0, "end": capacity, "shown": f"{capacity:,.1f} GiB", "colour": _FULL})
+    rows.append(
+        {"name": "capacity", "start": 0.0, "end": capacity, "shown": f"{capacity:,.1f} GiB", "colour": _FULL}
+    )
     return _bars(rows, f"Memory per GPU, fullest at pipeline rank {figures['stage']}", "GiB")
 
 
@@ -83,7 +119,13 @@ def layout_ranking(job: Mapping[str, Any]) -> alt.LayerChart | None:
     if not best:
         return None
     rows = [
-        {"name": f"{number}. {entry['label']}", "start": 0.0, "end": entry["step_time_s"], "shown": write.duration(entry["step_time_s"]), "colour": _USEFUL if number == 1 else _PLAIN}
+        {
+            "name": f"{number}. {entry['label']}",
+            "start": 0.0,
+            "end": entry["step_time_s"],
+            "shown": write.duration(entry["step_time_s"]),
+            "colour": _USEFUL if number == 1 else _PLAIN,
+        }
         for number, entry in enumerate(best, 1)
     ]
     return _bars(rows, "The best layouts by step time", "seconds per step")
@@ -92,7 +134,13 @@ def layout_ranking(job: Mapping[str, Any]) -> alt.LayerChart | None:
 def headline_intervals(plan: Mapping[str, Any]) -> alt.LayerChart:
     """How far each headline number may move: P10 to P90 as a share of its P50. Axis: per cent of P50."""
     rows = [
-        {"name": row["label"], "start": 100 * row["p10"] / row["p50"], "end": 100 * row["p90"] / row["p50"], "shown": write.quantity(row["p50"], row["unit"]), "colour": _PLAIN}
+        {
+            "name": row["label"],
+            "start": 100 * row["p10"] / row["p50"],
+            "end": 100 * row["p90"] / row["p50"],
+            "shown": write.quantity(row["p50"], row["unit"]),
+            "colour": _PLAIN,
+        }
         for row in plan["headline"]
         if row["p50"]
     ]
@@ -105,20 +153,57 @@ def fabric_drawing(fabric: Mapping[str, Any], width: int = WIDTH) -> alt.LayerCh
     """The tiers of a fabric, aggregated: one box a tier, boxes joined by bundles of cables, so that it stays readable at any size."""
     tiers = fabric["tiers"]
     levels = [{"level": 0, "label": f"{write.count(fabric['endpoints'])} endpoints"}]
-    levels += [{"level": number, "label": f"{write.count(tier['switches'])} × {tier['name']}" + (f" ({tier['switch']})" if tier.get("switch") else "")} for number, tier in enumerate(tiers, 1)]
-    bundles = [{"from": number - 1, "to": number, "middle": number - 0.5, "label": f"{write.count(tier['links'])} cables"} for number, tier in enumerate(tiers, 1)]
+    levels += [
+        {
+            "level": number,
+            "label": f"{write.count(tier['switches'])} × {tier['name']}"
+            + (f" ({tier['switch']})" if tier.get("switch") else ""),
+        }
+        for number, tier in enumerate(tiers, 1)
+    ]
+    bundles = [
+        {
+            "from": number - 1,
+            "to": number,
+            "middle": number - 0.5,
+            "label": f"{write.count(tier['links'])} cables",
+        }
+        for number, tier in enumerate(tiers, 1)
+    ]
     scale = alt.Scale(domain=[-0.4, len(tiers) + 0.4])
     y = alt.Y("level:Q", scale=scale, axis=None)
-    boxes = alt.Chart(_data(levels)).mark_rect(height=30, width=340, fill="#eef2f5", stroke=_PLAIN, cornerRadius=4).encode(y=y, x=alt.value(width / 2))
-    names = alt.Chart(_data(levels)).mark_text(fontSize=12).encode(y=y, x=alt.value(width / 2), text="label:N")
-    lines = alt.Chart(_data(bundles)).mark_rule(strokeWidth=4, color=_FULL).encode(y=alt.Y("from:Q", scale=scale, axis=None), y2="to:Q", x=alt.value(width / 2))
-    counts = alt.Chart(_data(bundles)).mark_text(align="left", dx=10, fontSize=11, color="#555").encode(y=alt.Y("middle:Q", scale=scale, axis=None), x=alt.value(width / 2), text="label:N")
-    return alt.layer(lines, boxes, names, counts).properties(title=f"{fabric['role']} fabric: {fabric['topology']}", width=width, height=75 * (len(tiers) + 1))
+    boxes = (
+        alt.Chart(_data(levels))
+        .mark_rect(height=30, width=340, fill="#eef2f5", stroke=_PLAIN, cornerRadius=4)
+        .encode(y=y, x=alt.value(width / 2))
+    )
+    names = (
+        alt.Chart(_data(levels)).mark_text(fontSize=12).encode(y=y, x=alt.value(width / 2), text="label:N")
+    )
+    lines = (
+        alt.Chart(_data(bundles))
+        .mark_rule(strokeWidth=4, color=_FULL)
+        .encode(y=alt.Y("from:Q", scale=scale, axis=None), y2="to:Q", x=alt.value(width / 2))
+    )
+    counts = (
+        alt.Chart(_data(bundles))
+        .mark_text(align="left", dx=10, fontSize=11, color="#555")
+        .encode(y=alt.Y("middle:Q", scale=scale, axis=None), x=alt.value(width / 2), text="label:N")
+    )
+    return alt.layer(lines, boxes, names, counts).properties(
+        title=f"{fabric['role']} fabric: {fabric['topology']}", width=width, height=75 * (len(tiers) + 1)
+    )
 
 
 def to_svg(chart: alt.LayerChart) -> str:
     """The chart as SVG text, rendered offline without a browser."""
     import vl_convert
 
-    specification = chart.configure_view(stroke=None).configure(font=_FONT, background="transparent", padding={"left": 40, "right": 50, "top": 5, "bottom": 5}).to_dict()
+    specification = (
+        chart.configure_view(stroke=None)
+        .configure(
+            font=_FONT, background="transparent", padding={"left": 40, "right": 50, "top": 5, "bottom": 5}
+        )
+        .to_dict()
+    )
     return str(vl_convert.vegalite_to_svg(specification))

@@ -26,7 +26,11 @@ def plan_html(plan: Mapping[str, Any]) -> str:
     name = plan["scenario"]["name"]
     sections = [_top(plan), _headline(plan)]
     if plan.get("ledger"):
-        sections.append(_section("Where every GPU-second goes", _figure(charts.ledger_waterfall(plan)) + _tree(plan["ledger"])))
+        sections.append(
+            _section(
+                "Where every GPU-second goes", _figure(charts.ledger_waterfall(plan)) + _tree(plan["ledger"])
+            )
+        )
     sections += [_job(job) for job in plan["training"]]
     if plan["fabrics"]:
         sections.append(_fabrics(plan))
@@ -57,7 +61,10 @@ def _table(heads: list[str], rows: list[list[str]], numeric: set[int]) -> str:
         return f'<{tag} class="n">{value}</{tag}>' if number in numeric else f"<{tag}>{value}</{tag}>"
 
     head = "".join(cell("th", number, escape(value)) for number, value in enumerate(heads))
-    body = "".join("<tr>" + "".join(cell("td", number, value) for number, value in enumerate(row)) + "</tr>" for row in rows)
+    body = "".join(
+        "<tr>" + "".join(cell("td", number, value) for number, value in enumerate(row)) + "</tr>"
+        for row in rows
+    )
     return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
 
 
@@ -76,7 +83,10 @@ def _top(plan: Mapping[str, Any]) -> str:
 
 def _why(row: Mapping[str, Any]) -> str:
     """The formula and inputs behind a headline number, folded away until asked for."""
-    inputs = "".join(f"<li>{escape(item['name'])} = {escape(item['shown'])} <span class=soft>{escape(item.get('from', ''))}</span></li>" for item in row.get("inputs", []))
+    inputs = "".join(
+        f"<li>{escape(item['name'])} = {escape(item['shown'])} <span class=soft>{escape(item.get('from', ''))}</span></li>"
+        for item in row.get("inputs", [])
+    )
     return f"<details><summary>why this number?</summary>{escape(row['law'])}<ul>{inputs}</ul></details>"
 
 
@@ -84,7 +94,10 @@ def _headline(plan: Mapping[str, Any]) -> str:
     if not plan.get("headline"):
         return ""
     rows = [
-        [escape(row["label"]) + _why(row), *(write.quantity(row[key], row["unit"]) for key in ("p10", "p50", "p90", "nominal"))]
+        [
+            escape(row["label"]) + _why(row),
+            *(write.quantity(row[key], row["unit"]) for key in ("p10", "p50", "p90", "nominal")),
+        ]
         for row in plan["headline"]
     ]
     table = _table(["", "P10", "P50", "P90", "nominal"], rows, {1, 2, 3, 4})
@@ -96,7 +109,14 @@ def _tree(node: Mapping[str, Any]) -> str:
 
     def rows(tree: Mapping[str, Any], level: int) -> list[list[str]]:
         indent = "&nbsp;" * 4 * level
-        own = [[indent + escape(tree["name"]), write.large(tree["amount"] / 3600), write.percent(tree["amount"] / whole), f'<span class="soft">{escape(tree["law"])}</span>']]
+        own = [
+            [
+                indent + escape(tree["name"]),
+                write.large(tree["amount"] / 3600),
+                write.percent(tree["amount"] / whole),
+                f'<span class="soft">{escape(tree["law"])}</span>',
+            ]
+        ]
         return own + [row for child in tree["children"] for row in rows(child, level + 1)]
 
     return f"<details><summary>every line, with its law</summary>{_table(['line', 'GPU-hours', 'share', 'law'], rows(node, 0), {1, 2})}</details>"
@@ -106,24 +126,60 @@ def _job(job: Mapping[str, Any]) -> str:
     chosen, mfu = job["layout"], job["mfu"]
     facts = [
         ["layout", escape(write.layout_arithmetic(chosen))],
-        ["also", escape(", ".join(f"{key} {value}" for key, value in chosen.items() if key not in ("gpus", "tp", "pp", "cp", "dp") and value is not None))],
-        ["MFU", f"{write.percent(mfu['parameters_only'])} by 6N; {write.percent(mfu['attention_causal'])} with causal attention; {write.percent(mfu['attention_full'])} with full attention; HFU {write.percent(job['hfu'])}; against {write.scaled(mfu['peak_flops'], 'FLOP/s')} dense {escape(mfu['peak_dtype'])}"],
-        ["throughput", f"{write.scaled(job['tokens_per_s'], 'tokens/s')}, {write.significant(job['tokens_per_gpu_s'])} per GPU"],
+        [
+            "also",
+            escape(
+                ", ".join(
+                    f"{key} {value}"
+                    for key, value in chosen.items()
+                    if key not in ("gpus", "tp", "pp", "cp", "dp") and value is not None
+                )
+            ),
+        ],
+        [
+            "MFU",
+            f"{write.percent(mfu['parameters_only'])} by 6N; {write.percent(mfu['attention_causal'])} with causal attention; {write.percent(mfu['attention_full'])} with full attention; HFU {write.percent(job['hfu'])}; against {write.scaled(mfu['peak_flops'], 'FLOP/s')} dense {escape(mfu['peak_dtype'])}",
+        ],
+        [
+            "throughput",
+            f"{write.scaled(job['tokens_per_s'], 'tokens/s')}, {write.significant(job['tokens_per_gpu_s'])} per GPU",
+        ],
         ["evidence", escape(job["grade"])],
     ]
     search = job.get("search")
     if search:
-        excluded = "; ".join(f"{escape(reason)}: {write.count(number)}" for reason, number in sorted(search["excluded"].items(), key=lambda item: -item[1]))
-        facts.append(["search", f"{write.count(search['evaluated'])} layouts evaluated, {write.count(search['feasible'])} fit, {len(search['ties'])} ties within the model's uncertainty, {write.duration(search['seconds'])}<br><span class=soft>left out: {excluded}</span>"])
-    figures = "".join(_figure(chart) for chart in (charts.step_breakdown(job), charts.memory_bar(job), charts.layout_ranking(job)))
+        excluded = "; ".join(
+            f"{escape(reason)}: {write.count(number)}"
+            for reason, number in sorted(search["excluded"].items(), key=lambda item: -item[1])
+        )
+        facts.append(
+            [
+                "search",
+                f"{write.count(search['evaluated'])} layouts evaluated, {write.count(search['feasible'])} fit, {len(search['ties'])} ties within the model's uncertainty, {write.duration(search['seconds'])}<br><span class=soft>left out: {excluded}</span>",
+            ]
+        )
+    figures = "".join(
+        _figure(chart)
+        for chart in (charts.step_breakdown(job), charts.memory_bar(job), charts.layout_ranking(job))
+    )
     return _section(f"Training: {job['name']}", _table(["", ""], facts, set()) + figures)
 
 
 def _fabrics(plan: Mapping[str, Any]) -> str:
     content = ""
     for fabric in plan["fabrics"]:
-        rows = [[escape(tier["name"]), write.count(tier["switches"]), write.count(tier["links"]), escape(str(tier.get("switch") or "–"))] for tier in fabric["tiers"]]
-        content += _figure(charts.fabric_drawing(fabric)) + _table(["tier", "switches", "cables below", "switch"], rows, {1, 2})
+        rows = [
+            [
+                escape(tier["name"]),
+                write.count(tier["switches"]),
+                write.count(tier["links"]),
+                escape(str(tier.get("switch") or "–")),
+            ]
+            for tier in fabric["tiers"]
+        ]
+        content += _figure(charts.fabric_drawing(fabric)) + _table(
+            ["tier", "switches", "cables below", "switch"], rows, {1, 2}
+        )
         content += f"<p>injection {write.scaled(fabric['injection_bps_per_direction'], 'b/s')}, bisection {write.scaled(fabric['bisection_bps_per_direction'], 'b/s')}, both per direction</p>"
     return _section("Fabric", content)
 
@@ -131,11 +187,20 @@ def _fabrics(plan: Mapping[str, Any]) -> str:
 def _facility(plan: Mapping[str, Any]) -> str:
     site = plan["facility"]
     rows = [
-        ["IT power", f"{write.scaled(site['it_mean_w'], 'W')} mean, {write.scaled(site['it_peak_w'], 'W')} peak"],
-        ["facility power", f"{write.scaled(site['facility_mean_w'], 'W')} mean, {write.scaled(site['facility_peak_w'], 'W')} peak"],
+        [
+            "IT power",
+            f"{write.scaled(site['it_mean_w'], 'W')} mean, {write.scaled(site['it_peak_w'], 'W')} peak",
+        ],
+        [
+            "facility power",
+            f"{write.scaled(site['facility_mean_w'], 'W')} mean, {write.scaled(site['facility_peak_w'], 'W')} peak",
+        ],
         ["PUE", write.significant(site["pue"], 4)],
         ["energy at the meter", f"{write.large(site['energy_kwh'])} kWh"],
-        ["racks", f"{write.count(site['racks'])} of {write.significant(site['rack_kw'])} kW, cooled by {escape(site['cooling'])}"],
+        [
+            "racks",
+            f"{write.count(site['racks'])} of {write.significant(site['rack_kw'])} kW, cooled by {escape(site['cooling'])}",
+        ],
         ["water", f"{write.large(site['water_kg'])} kg"],
         ["carbon", f"{write.significant(site['carbon_kg'] / 1e3)} t CO2e, {escape(site['carbon_basis'])}"],
         ["boundary", escape(site["boundary"])],
@@ -145,7 +210,10 @@ def _facility(plan: Mapping[str, Any]) -> str:
 
 def _cost(plan: Mapping[str, Any]) -> str:
     cost = plan["cost"]
-    rows = [[escape(line["name"]), write.dollars(line["usd"]), write.percent(line["usd"] / cost["total_usd"])] for line in cost["lines"]]
+    rows = [
+        [escape(line["name"]), write.dollars(line["usd"]), write.percent(line["usd"] / cost["total_usd"])]
+        for line in cost["lines"]
+    ]
     rows.append(["<b>total</b>", f"<b>{write.dollars(cost['total_usd'])}</b>", ""])
     return _section("Cost", _table(["line", "USD", "share"], rows, {1, 2}))
 
@@ -153,11 +221,35 @@ def _cost(plan: Mapping[str, Any]) -> str:
 def _facts(plan: Mapping[str, Any]) -> str:
     rows = []
     for fact in plan.get("facts") or []:
-        band = f"{write.significant(fact['low'])} – {write.significant(fact['high'])}" if fact["low"] is not None and fact["high"] is not None else ""
+        band = (
+            f"{write.significant(fact['low'])} – {write.significant(fact['high'])}"
+            if fact["low"] is not None and fact["high"] is not None
+            else ""
+        )
         source = escape(fact["source"]) or '<span class="assumed">assumption</span>'
-        rows.append([f"<code>{escape(fact['path'])}</code>", f"{write.significant(fact['value'], 4)} {escape(fact['unit'])}", band, escape(fact["kind"]), source])
-    assumed = [[f"<code>{escape(item['path'])}</code>", escape(str(item["value"])), "", "", '<span class="assumed">assumption: </span>' + escape(item.get("note", ""))] for item in plan.get("assumptions") or []]
-    return _section("Facts and assumptions behind it", _table(["path", "value", "band (90 %)", "kind", "source"], assumed + rows, {1, 2}))
+        rows.append(
+            [
+                f"<code>{escape(fact['path'])}</code>",
+                f"{write.significant(fact['value'], 4)} {escape(fact['unit'])}",
+                band,
+                escape(fact["kind"]),
+                source,
+            ]
+        )
+    assumed = [
+        [
+            f"<code>{escape(item['path'])}</code>",
+            escape(str(item["value"])),
+            "",
+            "",
+            '<span class="assumed">assumption: </span>' + escape(item.get("note", "")),
+        ]
+        for item in plan.get("assumptions") or []
+    ]
+    return _section(
+        "Facts and assumptions behind it",
+        _table(["path", "value", "band (90 %)", "kind", "source"], assumed + rows, {1, 2}),
+    )
 
 
 def _footer(plan: Mapping[str, Any]) -> str:

@@ -15,12 +15,23 @@ def plan_markdown(plan: Mapping[str, Any]) -> str:
     lines = [f"## {plan['scenario']['name']}: {answer['status']}{binding}", ""]
     lines += [f"- {reason}" for reason in answer["reasons"]]
     if plan.get("headline"):
-        rows = [[row["label"], *(write.quantity(row[key], row["unit"]) for key in ("p10", "p50", "p90"))] for row in plan["headline"]]
+        rows = [
+            [row["label"], *(write.quantity(row[key], row["unit"]) for key in ("p10", "p50", "p90"))]
+            for row in plan["headline"]
+        ]
         lines += ["", *table(["", "P10", "P50", "P90"], rows)]
     for job in plan["training"]:
-        lines += ["", f"**{job['name']}**: {write.layout_arithmetic(job['layout'])}; MFU {write.percent(job['mfu']['parameters_only'])}; {job['grade']}", ""]
+        lines += [
+            "",
+            f"**{job['name']}**: {write.layout_arithmetic(job['layout'])}; MFU {write.percent(job['mfu']['parameters_only'])}; {job['grade']}",
+            "",
+        ]
         whole = job["step_time_s"]["nominal"]
-        rows = [[key.replace("_", " "), write.duration(value), write.percent(value / whole)] for key, value in job["breakdown_s"].items() if value]
+        rows = [
+            [key.replace("_", " "), write.duration(value), write.percent(value / whole)]
+            for key, value in job["breakdown_s"].items()
+            if value
+        ]
         lines += table(["step", "time", "share"], rows)
     if plan.get("ledger"):
         tree = plan["ledger"]
@@ -29,8 +40,14 @@ def plan_markdown(plan: Mapping[str, Any]) -> str:
 
 
 def _ledger_rows(node: Mapping[str, Any], whole: float, level: int) -> list[list[str]]:
-    own = ["&nbsp;" * 3 * level + node["name"], write.large(node["amount"] / 3600), write.percent(node["amount"] / whole)]
-    return [own] + [row for child in node["children"] if child["amount"] for row in _ledger_rows(child, whole, level + 1)]
+    own = [
+        "&nbsp;" * 3 * level + node["name"],
+        write.large(node["amount"] / 3600),
+        write.percent(node["amount"] / whole),
+    ]
+    return [own] + [
+        row for child in node["children"] if child["amount"] for row in _ledger_rows(child, whole, level + 1)
+    ]
 
 
 def table(heads: list[str], rows: list[list[str]]) -> list[str]:

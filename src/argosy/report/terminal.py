@@ -42,12 +42,24 @@ def plan_parts(plan: Mapping[str, Any], width: int = 80) -> list[RenderableType]
     if plan.get("headline"):
         parts.append(headline(plan, laws=width >= _WIDE))
     for job in plan["training"]:
-        parts += [layout(job), Group(Text(f"Memory per GPU, fullest at pipeline rank {job['memory_bytes']['stage']}", style="bold"), memory(job))]
-        parts.append(Group(Text(f"One step: {write.duration(job['step_time_s']['nominal'])}", style="bold"), step(job)))
+        parts += [
+            layout(job),
+            Group(
+                Text(
+                    f"Memory per GPU, fullest at pipeline rank {job['memory_bytes']['stage']}", style="bold"
+                ),
+                memory(job),
+            ),
+        ]
+        parts.append(
+            Group(Text(f"One step: {write.duration(job['step_time_s']['nominal'])}", style="bold"), step(job))
+        )
     if plan["fabrics"]:
         parts.append(fabrics(plan))
     if plan.get("ledger"):
-        parts.append(Group(Text("Where every GPU-second goes, in GPU-hours", style="bold"), ledger(plan["ledger"])))
+        parts.append(
+            Group(Text("Where every GPU-second goes, in GPU-hours", style="bold"), ledger(plan["ledger"]))
+        )
     if plan.get("cost"):
         parts.append(Group(Text("Cost", style="bold"), cost(plan)))
     return parts + closing(plan)
@@ -85,16 +97,34 @@ def headline(plan: Mapping[str, Any], laws: bool = False) -> Table:
 def layout(job: Mapping[str, Any]) -> RenderableType:
     """The layout with its arithmetic, how the search went, and the near-ties."""
     chosen, search = job["layout"], job.get("search")
-    extras = [f"{key} {chosen[key]}" for key in ("vp", "ep", "etp", "micro_batch", "grad_accumulation", "zero", "recompute", "schedule") if chosen.get(key) not in (None, 1, "none") or key == "micro_batch"]
+    extras = [
+        f"{key} {chosen[key]}"
+        for key in ("vp", "ep", "etp", "micro_batch", "grad_accumulation", "zero", "recompute", "schedule")
+        if chosen.get(key) not in (None, 1, "none") or key == "micro_batch"
+    ]
     mfu = job["mfu"]
     lines = [
-        Text.assemble((f"Layout of {job['name']}: ", "bold"), write.layout_arithmetic(chosen), f"  ({', '.join(extras)})"),
-        Text(f"  {write.significant(job['tokens_per_gpu_s'])} tokens/s per GPU; MFU {write.percent(mfu['parameters_only'])} by 6N, {write.percent(mfu['attention_causal'])} with causal attention; HFU {write.percent(job['hfu'])} of {write.scaled(mfu['peak_flops'], 'FLOP/s')} dense {mfu['peak_dtype']}; evidence: {job['grade']}"),
+        Text.assemble(
+            (f"Layout of {job['name']}: ", "bold"),
+            write.layout_arithmetic(chosen),
+            f"  ({', '.join(extras)})",
+        ),
+        Text(
+            f"  {write.significant(job['tokens_per_gpu_s'])} tokens/s per GPU; MFU {write.percent(mfu['parameters_only'])} by 6N, {write.percent(mfu['attention_causal'])} with causal attention; HFU {write.percent(job['hfu'])} of {write.scaled(mfu['peak_flops'], 'FLOP/s')} dense {mfu['peak_dtype']}; evidence: {job['grade']}"
+        ),
     ]
     if search:
         ties = f"; {len(search['ties'])} others within the model's uncertainty" if search["ties"] else ""
-        lines.append(Text(f"  best of {write.count(search['feasible'])} that fit, {write.count(search['evaluated'])} evaluated in {write.duration(search['seconds'])}{ties}", style="dim"))
-        excluded = ", ".join(f"{reason}: {write.count(number)}" for reason, number in sorted(search["excluded"].items(), key=lambda item: -item[1])[:4])
+        lines.append(
+            Text(
+                f"  best of {write.count(search['feasible'])} that fit, {write.count(search['evaluated'])} evaluated in {write.duration(search['seconds'])}{ties}",
+                style="dim",
+            )
+        )
+        excluded = ", ".join(
+            f"{reason}: {write.count(number)}"
+            for reason, number in sorted(search["excluded"].items(), key=lambda item: -item[1])[:4]
+        )
         if excluded:
             lines.append(Text(f"  left out: {excluded}", style="dim"))
     return Group(*lines)
@@ -110,7 +140,9 @@ def _bars(rows: list[tuple[str, float, str]], whole: float) -> Table:
     largest = max((amount for _, amount, _ in rows), default=1.0) or 1.0
     for name, amount, shown in rows:
         bar = "█" * round(_BAR * max(amount, 0.0) / largest)
-        table.add_row("  " + name, shown, write.percent(amount / whole if whole else 0.0), Text(bar, style="cyan"))
+        table.add_row(
+            "  " + name, shown, write.percent(amount / whole if whole else 0.0), Text(bar, style="cyan")
+        )
     return table
 
 
@@ -120,29 +152,51 @@ def memory(job: Mapping[str, Any]) -> RenderableType:
     parts = ("weights", "gradients", "optimizer", "activations", "buffers", "overhead")
     rows = [(name, figures[name], write.binary_bytes(figures[name])) for name in parts if figures[name]]
     peak = figures["peak_reserved"]
-    total = Text(f"  peak {write.binary_bytes(peak)} reserved, {write.binary_bytes(figures['peak_allocated'])} allocated, of {write.binary_bytes(figures['capacity'])}: {write.percent(peak / figures['capacity'])} full")
+    total = Text(
+        f"  peak {write.binary_bytes(peak)} reserved, {write.binary_bytes(figures['peak_allocated'])} allocated, of {write.binary_bytes(figures['capacity'])}: {write.percent(peak / figures['capacity'])} full"
+    )
     return Group(_bars(rows, figures["capacity"]), total)
 
 
 def step(job: Mapping[str, Any]) -> Table:
     """What one step's time is made of."""
-    rows = [(_STEP_NAMES.get(name, name), seconds, write.duration(seconds)) for name, seconds in job["breakdown_s"].items() if seconds]
+    rows = [
+        (_STEP_NAMES.get(name, name), seconds, write.duration(seconds))
+        for name, seconds in job["breakdown_s"].items()
+        if seconds
+    ]
     return _bars(rows, job["step_time_s"]["nominal"])
 
 
 def fabrics(plan: Mapping[str, Any]) -> Table:
     """Switches, cables and bandwidth of every fabric."""
     table = Table(title="Fabric", title_justify="left", title_style="bold", box=SIMPLE_HEAD, pad_edge=False)
-    for name, side in (("role", "left"), ("topology", "left"), ("tier", "left"), ("switches", "right"), ("cables to it", "right"), ("switch", "left")):
+    for name, side in (
+        ("role", "left"),
+        ("topology", "left"),
+        ("tier", "left"),
+        ("switches", "right"),
+        ("cables to it", "right"),
+        ("switch", "left"),
+    ):
         table.add_column(name, justify="right" if side == "right" else "left")
     for fabric in plan["fabrics"]:
         for number, tier in enumerate(fabric["tiers"]):
             first = number == 0
-            table.add_row(fabric["role"] if first else "", fabric["topology"] if first else "", tier["name"], write.count(tier["switches"]), write.count(tier["links"]), str(tier.get("switch") or "–"))
+            table.add_row(
+                fabric["role"] if first else "",
+                fabric["topology"] if first else "",
+                tier["name"],
+                write.count(tier["switches"]),
+                write.count(tier["links"]),
+                str(tier.get("switch") or "–"),
+            )
         bandwidth = f"injection {write.scaled(fabric['injection_bps_per_direction'], 'b/s')}, bisection {write.scaled(fabric['bisection_bps_per_direction'], 'b/s')} per direction"
         money = f"; {write.dollars(fabric['usd'])}" if fabric.get("usd") else ""
         power = f", {write.scaled(fabric['w'], 'W')}" if fabric.get("w") else ""
-        table.caption = ((table.caption + "\n") if table.caption else "") + f"{fabric['role']}: {write.count(fabric['endpoints'])} endpoints, {bandwidth}{money}{power}"  # type: ignore[operator]
+        table.caption = (
+            (table.caption + "\n") if table.caption else ""
+        ) + f"{fabric['role']}: {write.count(fabric['endpoints'])} endpoints, {bandwidth}{money}{power}"  # type: ignore[operator]
     table.caption_justify = "left"
     table.caption_style = "default"
     return table
@@ -175,6 +229,12 @@ def closing(plan: Mapping[str, Any]) -> list[RenderableType]:
     parts: list[RenderableType] = []
     assumptions = plan.get("assumptions") or []
     if assumptions:
-        parts.append(Text(f"{len(assumptions)} assumptions without a source (all listed with --html or --json); the first: " + "; ".join(a["path"] for a in assumptions[:4]), style="dim"))
+        parts.append(
+            Text(
+                f"{len(assumptions)} assumptions without a source (all listed with --html or --json); the first: "
+                + "; ".join(a["path"] for a in assumptions[:4]),
+                style="dim",
+            )
+        )
     parts += [Text(f"note: {note}", style="yellow") for note in plan.get("notes") or []]
     return parts

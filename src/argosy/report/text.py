@@ -55,7 +55,13 @@ def percent(fraction: float, decimals: int = 1) -> str:
 
 def duration(seconds: float) -> str:
     """A time in the unit a person would use: `431 ms`, `4.52 s`, `12.1 min`, `3.1 h`, `78 days`."""
-    for limit, factor, unit in ((1e-3, 1e-6, "µs"), (1.0, 1e-3, "ms"), (120.0, 1.0, "s"), (7200.0, 60.0, "min"), (172800.0, 3600.0, "h")):
+    for limit, factor, unit in (
+        (1e-3, 1e-6, "µs"),
+        (1.0, 1e-3, "ms"),
+        (120.0, 1.0, "s"),
+        (7200.0, 60.0, "min"),
+        (172800.0, 3600.0, "h"),
+    ):
         if seconds < limit:
             return f"{significant(seconds / factor)} {unit}"
     return f"{significant(seconds / 86400.0)} days"

@@ -15,6 +15,7 @@ from argosy.spec.quantity import (
     Shorthand,
     required,
     setting,
+    Word,
 )
 
 Topology = Literal[
@@ -138,7 +139,12 @@ class Storage(Section):
 class Spares(Section):
     """Nodes kept ready to replace failed ones. They are on top of `count`."""
 
-    nodes: int = setting(0, "hot spare nodes", "assumption: none", ge=0)
+    nodes: Annotated[int | None, Word("auto")] = setting(
+        None,
+        "hot spare nodes",
+        "as many as suffice at 99.9 % of moments, by the failure rates and the repair time",
+        ge=0,
+    )
 
 
 class Fleet(Section):
