@@ -153,7 +153,7 @@ def candidates(
     ranks = columns["tp"] * columns["pp"] * columns["cp"]
     dp = gpus // ranks
     micro_batches = np.maximum(job.global_batch_sequences // np.maximum(dp * columns["micro_batch"], 1), 1)
-    keep = (dp * ranks == gpus) & _sensible(columns)
+    keep = (dp * ranks == gpus) & _sensible(columns, given_sharding="zero" in fixed)
     if "dp" in fixed:
         keep &= dp == fixed["dp"]
     rest = {name: fixed[name] for name in ("sequence_parallel",) if name in fixed}
@@ -161,12 +161,13 @@ def candidates(
     return Layouts.one(**columns, dp=dp[keep], grad_accumulation=micro_batches[keep], **rest)
 
 
-def _sensible(columns: dict[str, np.ndarray]) -> Any:
+def _sensible(columns: dict[str, np.ndarray], given_sharding: bool) -> Any:
     """Combinations that mean something: interleaving has chunks, others do not; FSDP stands in for a
-    pipeline.
+    pipeline, unless the sharding is given.
     """
     interleaved = columns["schedule"] == SCHEDULES.index("interleaved")
-    return (interleaved == (columns["vp"] > 1)) & ((columns["zero"] < 2) | (columns["pp"] == 1))
+    pipelined_alone = (columns["zero"] < 2) | (columns["pp"] == 1) | given_sharding
+    return (interleaved == (columns["vp"] > 1)) & pipelined_alone
 
 
 def _code(name: str, value: Any) -> Any:
