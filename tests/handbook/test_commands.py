@@ -56,6 +56,7 @@ def test_claims_table_tells_the_sum_first(capsys):
         ["guide", "paradigms"],
         ["guide", "classify", "--set", "coupling=lockstep"],
         ["guide", "takeaways"],
+        ["guide", "rails", "--set", "servers=4"],
     ],
 )
 def test_every_view_prints_and_has_json(capsys, arguments):
@@ -89,6 +90,8 @@ def test_numbers_keep_ratios_apart(capsys):
         (["numbers", "--table", "nothing"], "bandwidth"),
         (["guide", "nothing"], "talk"),
         (["guide", "classify"], "at least one"),
+        (["guide", "rails", "--set", "servers=many"], "whole numbers"),
+        (["guide", "rails", "--set", "servers=999"], "between 1 and 64"),
         (["claims", "/nonexistent.yaml"], "nonexistent"),
     ],
 )

@@ -155,7 +155,7 @@ def explain(
 def guide(
     topic: str | None = typer.Argument(
         None,
-        help="talk, many, fail, power, overhead; or errors, paradigms, classify, takeaways.",
+        help="talk, many, fail, power, overhead; or errors, paradigms, classify, takeaways, rails.",
         show_default=False,
     ),
     settings: list[str] | None = _SET,
@@ -176,6 +176,8 @@ def guide(
         key, content = "paradigms", {**paradigms.table(), "questions": paradigms.questions()}
     elif topic == "classify":
         key, content = "classification", handbook.classify(given)
+    elif topic == "rails":
+        key, content = "rail_figure", _rail_figure(given)
     elif topic is None:
         key, content = "questions", [handbook.answer(each) for each in handbook.question_ids()]
     else:
@@ -184,6 +186,16 @@ def guide(
         _print("guide", {key: content})
     else:
         _render(key, content)
+
+
+def _rail_figure(given: dict[str, str]) -> dict[str, Any]:
+    """The figure with `servers` and `rails` of one's own."""
+    from argosy.handbook.rail_figure import rail_figure
+
+    unknown = given.keys() - {"servers", "rails"}
+    if unknown or not all(each.isdigit() for each in given.values()):
+        raise typer.BadParameter("the rail figure takes --set servers=3 --set rails=2, whole numbers")
+    return rail_figure(int(given.get("servers", 3)), int(given.get("rails", 2)))
 
 
 def _settings(pairs: list[str] | None) -> dict[str, str]:

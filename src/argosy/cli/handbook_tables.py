@@ -401,3 +401,8 @@ def takeaways(entries: Iterable[dict[str, Any]]) -> None:
         holds = Text("yes", style="green") if each["holds"] else Text("no", style="red")
         table.add_row(each["id"], each["says"], holds, each["remark"] or "", ", ".join(each["claims"]))
     _console().print(table)
+
+
+def rail_figure(content: dict[str, Any]) -> None:
+    """The figure as Mermaid text, to be pasted into a document."""
+    print(content["mermaid"], end="")
