@@ -2,6 +2,7 @@
 
 import pytest
 
+from argosy.cli.main import COMMANDS
 from argosy.facts import FactError
 from argosy.handbook import answer, errors, explain, quantities, question_ids
 from argosy.handbook.formula import law
@@ -79,6 +80,8 @@ def test_every_quantity_is_explained_in_both_languages():
         assert entry["unit"], name
         assert entry["source"], name
         assert entry["used"], name
+        places = {use.split()[0].rstrip(":") for use in entry["used"]}
+        assert places <= {*COMMANDS, "handbook", "exercise"}, name
         if entry["law"]:
             assert law(entry["law"]).__name__ in entry["signature"]
 
