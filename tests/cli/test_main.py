@@ -64,7 +64,7 @@ def test_html_is_one_file_without_requests(write, capsys, tmp_path):
     [
         pytest.param(GOOD.replace("H100-SXM", "H1000-SXM"), "H100-SXM", id="unknown accelerator"),
         pytest.param(
-            GOOD.replace("count: 64", "count: 64, storage: {bandwidth: 2 TB}"), "TB/s", id="unit mistake"
+            GOOD.replace("count: 64", "count: 64, storage: {bandwidth: 2 TB}"), "GB/s", id="unit mistake"
         ),
         pytest.param(GOOD.replace("count: 64", "count: 64, cuont: 3"), "count", id="unknown key"),
         pytest.param(GOOD.replace("llama-3.1-8b", "llama-3.1-8bb"), "llama-3.1-8b", id="unknown model"),

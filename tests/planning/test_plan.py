@@ -9,8 +9,8 @@ import pytest
 
 import argosy
 from argosy.facts import FactError
-from argosy.planning.account import three_shares
 from argosy.ledger import Ledger
+from argosy.planning.account import three_shares
 
 SMALL = """
 name: small

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from itertools import pairwise
 from xml.etree import ElementTree
 
 import pytest
@@ -84,7 +85,7 @@ def test_the_waterfall_has_no_gaps(plan):
         else specification["layer"][0]["data"]["values"]
     )
     small = 100 * 5e-4 * len(rows)  # leaves too small to draw leave gaps of their size
-    for above, below in zip(rows[1:], rows[2:], strict=False):
+    for above, below in pairwise(rows[1:]):
         assert below["end"] == pytest.approx(above["start"], abs=small)
     assert rows[-1]["start"] == 0
 

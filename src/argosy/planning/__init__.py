@@ -92,7 +92,7 @@ def _verdict(setting: Context, nominal: FleetRun, fabrics: list[dict[str, Any]])
 
 def _undividable(setting: Context, name: str, excluded: dict[str, int]) -> Plan:
     verdict = undividable(name, excluded)
-    empty = {
+    empty: dict[str, Any] = {
         "headline": [],
         "training": [],
         "serving": [],

@@ -104,8 +104,8 @@ def _stack_overrides(overrides: dict[str, Any]) -> dict[str, Any]:
                 f"no fact {path!r}; known: {', '.join(name for name in known if name.endswith(path.rsplit('.', 1)[-1]))}"
             )
         fields = given if isinstance(given, dict) else {"value": given}
-        numbers = {key: float(fields[key]) for key in ("value", "low", "high") if key in fields}
-        numbers.setdefault("low", numbers["value"])
-        numbers.setdefault("high", numbers["value"])
-        changed[path] = replace(known[path], **numbers, source=str(fields.get("source", "scenario")))
+        value = float(fields["value"])
+        low, high = (float(fields.get(edge, value)) for edge in ("low", "high"))
+        source = str(fields.get("source", "scenario"))
+        changed[path] = replace(known[path], value=value, low=low, high=high, source=source)
     return changed

@@ -102,7 +102,7 @@ class JobPlan:
 
     def phases(self) -> dict[str, float]:
         """Seconds of the whole job by what an accelerator does: compute, memory, communication, idle. They sum to `work_s`."""
-        breakdown, parts = ({key: 0.0 for key in training.BREAKDOWN}, dict[str, float]())
+        breakdown, parts = (dict.fromkeys(training.BREAKDOWN, 0.0), dict[str, float]())
         for stage in self.stages:
             for key, seconds in stage.nominal.breakdown.items():
                 breakdown[key] += float(seconds[0]) * stage.steps

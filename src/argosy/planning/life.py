@@ -52,9 +52,10 @@ def job_reliability(
 ) -> JobReliability:
     """The reliability of a job on `nodes` with `accelerators`, as the scenario's `settings` describe it.
 
-    `spare_nodes`: hot spares at hand; `checkpoint_bytes`: the job's whole state; `storage_bytes_per_s`: sustained write bandwidth; `replicas`: data-parallel replicas,
-    for tolerant policies; `populations`: counts of other parts (switch, cable, optic) that overrides may
-    name. Raises FactError for unknown presets and categories.
+    `spare_nodes`: hot spares at hand; `checkpoint_bytes`: the job's whole state; `storage_bytes_per_s`:
+    sustained write bandwidth; `replicas`: data-parallel replicas, for tolerant policies; `populations`: counts
+    of other parts (switch, cable, optic) that overrides may name. Raises FactError for unknown presets and
+    categories.
     """
     overrides = {name: override.rate_per_s for name, override in settings.overrides.items()}
     rates = failure_rates(values, settings.preset, accelerators, nodes, overrides, populations)

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from argosy import __version__
+from argosy.ledger import Ledger
 from argosy.planning.account import run_ledger, step_ledger, three_shares
 from argosy.planning.context import Context
 from argosy.planning.headline import headline, quantiles
@@ -33,7 +34,7 @@ def payload(
 ) -> dict[str, Any]:
     """The whole contract of `argosy plan`, and what reports need beside it."""
     tree = ledger(context, nominal)
-    return plain({
+    answer = {
         **envelope(context, verdict),
         "headline": headline(nominal, drawn),
         "training": [training_entry(context, *pair) for pair in zip(nominal.jobs, drawn.jobs, strict=True)],
@@ -46,10 +47,11 @@ def payload(
         "assumptions": assumptions(context),
         "facts": [{"path": path, **fact.to_dict()} for path, fact in sorted(context.values.used.items())],
         "notes": notes(nominal, fabrics),
-    })  # fmt: skip
+    }
+    return dict(plain(answer))
 
 
-def ledger(context: Context, run: FleetRun) -> Any:
+def ledger(context: Context, run: FleetRun) -> Ledger:
     """The ledger of all jobs: one child a job, or the job's own where there is one."""
     trees = []
     for job in run.jobs:
@@ -58,8 +60,6 @@ def ledger(context: Context, run: FleetRun) -> Any:
         trees.append(
             run_ledger(job.job.training.name, steps, shares, job.wall_s, run.accelerators, run.spares)
         )
-    from argosy.ledger import Ledger
-
     return trees[0] if len(trees) == 1 else Ledger.parent(context.scenario.name, tuple(trees))
 
 

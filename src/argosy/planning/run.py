@@ -14,8 +14,8 @@ from argosy import training
 from argosy.facility import ItLoad, PowerPhases, capital, cost, facility, node_power, site_numbers
 from argosy.planning.context import Context
 from argosy.planning.job import JobPlan, checkpoint_bytes, machine
-from argosy.reliability import STATES
 from argosy.planning.life import JobReliability, job_reliability
+from argosy.reliability import STATES
 
 Array = Any  # float, or draws (n,)
 HOUR, DAY = 3600.0, 86400.0

@@ -15,11 +15,14 @@ _FONT = "Arial, Helvetica, sans-serif"  # what a browser draws must be as wide a
 _USEFUL, _LOSS, _PLAIN, _FULL = "#2a7f62", "#c8553d", "#33658a", "#c9ccd1"
 
 
-def _data(rows: list[dict[str, Any]]) -> alt.Data:
-    return alt.Data(values=rows)
+Chart = Any  # an Altair chart: its layered types do not tell themselves apart
 
 
-def _bars(rows: list[dict[str, Any]], title: str, axis: str, height: int = 22) -> alt.LayerChart:
+def _data(rows: list[dict[str, Any]]) -> Any:
+    return alt.Data(values=rows)  # type: ignore[no-untyped-call]
+
+
+def _bars(rows: list[dict[str, Any]], title: str, axis: str, height: int = 22) -> Chart:
     """Horizontal bars in the order given, each with its text at the end. Rows: name, value, shown[, colour]."""
     order = [row["name"] for row in rows]
     base = alt.Chart(_data(rows)).encode(
@@ -32,7 +35,7 @@ def _bars(rows: list[dict[str, Any]], title: str, axis: str, height: int = 22) -
     return alt.layer(bars, labels).properties(title=title, width=WIDTH, height=height * max(1, len(rows)))
 
 
-def ledger_waterfall(plan: Mapping[str, Any]) -> alt.LayerChart:
+def ledger_waterfall(plan: Mapping[str, Any]) -> Chart:
     """From all GPU-time to the useful part: each loss starts where the one before it ends. Axis: per cent of the whole."""
     tree = plan["ledger"]
     whole = tree["amount"]
@@ -69,7 +72,7 @@ def _leaves(node: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     return [leaf for child in node["children"] for leaf in _leaves(child)]
 
 
-def step_breakdown(job: Mapping[str, Any]) -> alt.LayerChart:
+def step_breakdown(job: Mapping[str, Any]) -> Chart:
     """The parts of one step, in order; they sum to the step. Axis: seconds."""
     rows, edge = [], 0.0
     for key, seconds in job["breakdown_s"].items():
@@ -89,7 +92,7 @@ def step_breakdown(job: Mapping[str, Any]) -> alt.LayerChart:
     return _bars(rows, f"One step of {job['name']}: {write.duration(edge)}", "seconds")
 
 
-def memory_bar(job: Mapping[str, Any]) -> alt.LayerChart:
+def memory_bar(job: Mapping[str, Any]) -> Chart:
     """Memory of the fullest stage, part by part, against capacity. Axis: GiB."""
     figures = job["memory_bytes"]
     rows, edge = [], 0.0
@@ -113,7 +116,7 @@ def memory_bar(job: Mapping[str, Any]) -> alt.LayerChart:
     return _bars(rows, f"Memory per GPU, fullest at pipeline rank {figures['stage']}", "GiB")
 
 
-def layout_ranking(job: Mapping[str, Any]) -> alt.LayerChart | None:
+def layout_ranking(job: Mapping[str, Any]) -> Chart | None:
     """The best layouts the search found, by step time. Axis: seconds; none where the layout was given."""
     best = (job.get("search") or {}).get("best") or []
     if not best:
@@ -131,7 +134,7 @@ def layout_ranking(job: Mapping[str, Any]) -> alt.LayerChart | None:
     return _bars(rows, "The best layouts by step time", "seconds per step")
 
 
-def headline_intervals(plan: Mapping[str, Any]) -> alt.LayerChart:
+def headline_intervals(plan: Mapping[str, Any]) -> Chart:
     """How far each headline number may move: P10 to P90 as a share of its P50. Axis: per cent of P50."""
     rows = [
         {
@@ -149,8 +152,8 @@ def headline_intervals(plan: Mapping[str, Any]) -> alt.LayerChart:
     return chart
 
 
-def fabric_drawing(fabric: Mapping[str, Any], width: int = WIDTH) -> alt.LayerChart:
-    """The tiers of a fabric, aggregated: one box a tier, boxes joined by bundles of cables, so that it stays readable at any size."""
+def fabric_drawing(fabric: Mapping[str, Any], width: int = WIDTH) -> Chart:
+    """The tiers of a fabric, aggregated to one box a tier and one bundle of cables between, readable at any size."""
     tiers = fabric["tiers"]
     levels = [{"level": 0, "label": f"{write.count(fabric['endpoints'])} endpoints"}]
     levels += [
@@ -195,7 +198,7 @@ def fabric_drawing(fabric: Mapping[str, Any], width: int = WIDTH) -> alt.LayerCh
     )
 
 
-def to_svg(chart: alt.LayerChart) -> str:
+def to_svg(chart: Chart) -> str:
     """The chart as SVG text, rendered offline without a browser."""
     import vl_convert
 

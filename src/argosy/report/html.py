@@ -4,21 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from html import escape
+from pathlib import Path
 from typing import Any
 
-from argosy.report import charts
+from argosy.report import charts, sentences
 from argosy.report import text as write
 
-_STYLE = """
-:root { color-scheme: light; --ink: #1d2733; --soft: #5b6673; --line: #dfe3e8; --good: #2a7f62; --warn: #b7791f; --bad: #b3382c; }
-body { font: 15px/1.5 system-ui, sans-serif; color: var(--ink); max-width: 980px; margin: 2rem auto; padding: 0 1rem; background: #fff; }
-h1 { font-size: 1.5rem; margin: 0 0 .3rem } h2 { font-size: 1.1rem; margin: 2.2rem 0 .6rem; border-bottom: 1px solid var(--line); padding-bottom: .2rem }
-.verdict { font-size: 1.1rem } .feasible { color: var(--good) } .violates { color: var(--warn) } .infeasible { color: var(--bad) }
-table { border-collapse: collapse; width: 100%; font-variant-numeric: tabular-nums } th, td { text-align: left; padding: .25rem .6rem; border-bottom: 1px solid var(--line); vertical-align: top }
-td { overflow-wrap: anywhere } td:first-child { overflow-wrap: normal } code { word-break: break-all } td.n, th.n { text-align: right; white-space: nowrap; overflow-wrap: normal } .soft { color: var(--soft); font-size: .9em } code { font-size: .9em; overflow-wrap: anywhere }
-details { margin: .2rem 0 } summary { cursor: pointer; color: var(--soft) } figure { margin: 1rem 0; overflow-x: auto } svg { max-width: 100%; height: auto; overflow: visible }
-.assumed { color: var(--warn) } @media print { body { margin: 0; max-width: none } details > * { display: block } }
-"""
+_STYLE = (Path(__file__).parent / "style.css").read_text(encoding="utf-8")
 
 
 def plan_html(plan: Mapping[str, Any]) -> str:
@@ -41,7 +33,7 @@ def plan_html(plan: Mapping[str, Any]) -> str:
     sections += [_facts(plan), _footer(plan)]
     body = "\n".join(sections)
     return (
-        f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">'
+        '<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">'
         f"<title>{escape(name)}: plan by Argosy</title><style>{_STYLE}</style></head><body>\n{body}\n</body></html>\n"
     )
 
@@ -119,68 +111,46 @@ def _tree(node: Mapping[str, Any]) -> str:
         ]
         return own + [row for child in tree["children"] for row in rows(child, level + 1)]
 
-    return f"<details><summary>every line, with its law</summary>{_table(['line', 'GPU-hours', 'share', 'law'], rows(node, 0), {1, 2})}</details>"
+    table = _table(["line", "GPU-hours", "share", "law"], rows(node, 0), {1, 2})
+    return f"<details><summary>every line, with its law</summary>{table}</details>"
+
+
+_IN_ARITHMETIC = ("gpus", "tp", "pp", "cp", "dp")  # layout fields that the product already shows
 
 
 def _job(job: Mapping[str, Any]) -> str:
-    chosen, mfu = job["layout"], job["mfu"]
+    chosen, search = job["layout"], job.get("search")
+    others = (
+        f"{key} {value}" for key, value in chosen.items() if key not in _IN_ARITHMETIC and value is not None
+    )
+    total, each = write.scaled(job["tokens_per_s"], "tokens/s"), write.significant(job["tokens_per_gpu_s"])
     facts = [
         ["layout", escape(write.layout_arithmetic(chosen))],
-        [
-            "also",
-            escape(
-                ", ".join(
-                    f"{key} {value}"
-                    for key, value in chosen.items()
-                    if key not in ("gpus", "tp", "pp", "cp", "dp") and value is not None
-                )
-            ),
-        ],
-        [
-            "MFU",
-            f"{write.percent(mfu['parameters_only'])} by 6N; {write.percent(mfu['attention_causal'])} with causal attention; {write.percent(mfu['attention_full'])} with full attention; HFU {write.percent(job['hfu'])}; against {write.scaled(mfu['peak_flops'], 'FLOP/s')} dense {escape(mfu['peak_dtype'])}",
-        ],
-        [
-            "throughput",
-            f"{write.scaled(job['tokens_per_s'], 'tokens/s')}, {write.significant(job['tokens_per_gpu_s'])} per GPU",
-        ],
+        ["also", escape(", ".join(others))],
+        ["utilisation", escape(sentences.utilisation(job))],
+        ["throughput", f"{total}, {each} per GPU"],
         ["evidence", escape(job["grade"])],
     ]
-    search = job.get("search")
     if search:
-        excluded = "; ".join(
-            f"{escape(reason)}: {write.count(number)}"
-            for reason, number in sorted(search["excluded"].items(), key=lambda item: -item[1])
-        )
-        facts.append(
-            [
-                "search",
-                f"{write.count(search['evaluated'])} layouts evaluated, {write.count(search['feasible'])} fit, {len(search['ties'])} ties within the model's uncertainty, {write.duration(search['seconds'])}<br><span class=soft>left out: {excluded}</span>",
-            ]
-        )
-    figures = "".join(
-        _figure(chart)
-        for chart in (charts.step_breakdown(job), charts.memory_bar(job), charts.layout_ranking(job))
-    )
+        out = f"<br><span class=soft>left out: {escape(sentences.left_out(search))}</span>"
+        facts.append(["search", escape(sentences.searched(search)) + out])
+    drawn = (charts.step_breakdown(job), charts.memory_bar(job), charts.layout_ranking(job))
+    figures = "".join(_figure(chart) for chart in drawn)
     return _section(f"Training: {job['name']}", _table(["", ""], facts, set()) + figures)
 
 
 def _fabrics(plan: Mapping[str, Any]) -> str:
     content = ""
     for fabric in plan["fabrics"]:
-        rows = [
-            [
-                escape(tier["name"]),
-                write.count(tier["switches"]),
-                write.count(tier["links"]),
-                escape(str(tier.get("switch") or "–")),
-            ]
-            for tier in fabric["tiers"]
-        ]
-        content += _figure(charts.fabric_drawing(fabric)) + _table(
-            ["tier", "switches", "cables below", "switch"], rows, {1, 2}
-        )
-        content += f"<p>injection {write.scaled(fabric['injection_bps_per_direction'], 'b/s')}, bisection {write.scaled(fabric['bisection_bps_per_direction'], 'b/s')}, both per direction</p>"
+        rows = []
+        for tier in fabric["tiers"]:
+            switch = escape(str(tier.get("switch") or "–"))
+            rows.append(
+                [escape(tier["name"]), write.count(tier["switches"]), write.count(tier["links"]), switch]
+            )
+        content += _figure(charts.fabric_drawing(fabric))
+        content += _table(["tier", "switches", "cables to it", "switch"], rows, {1, 2})
+        content += f"<p>{escape(sentences.bandwidth(fabric))}</p>"
     return _section("Fabric", content)
 
 
@@ -253,4 +223,7 @@ def _facts(plan: Mapping[str, Any]) -> str:
 
 
 def _footer(plan: Mapping[str, Any]) -> str:
-    return f'<p class="soft">Argosy {escape(plan["version"])}, facts of {escape(plan["facts_date"])}, scenario <code>{escape(plan["scenario"]["hash"])}</code>.</p>'
+    version, date, scenario = (
+        escape(text) for text in (plan["version"], plan["facts_date"], plan["scenario"]["hash"])
+    )
+    return f'<p class="soft">Argosy {version}, facts of {date}, scenario <code>{scenario}</code>.</p>'

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from argosy.report import sentences
 from argosy.report import text as write
 
 
@@ -23,7 +24,7 @@ def plan_markdown(plan: Mapping[str, Any]) -> str:
     for job in plan["training"]:
         lines += [
             "",
-            f"**{job['name']}**: {write.layout_arithmetic(job['layout'])}; MFU {write.percent(job['mfu']['parameters_only'])}; {job['grade']}",
+            f"**{job['name']}**: {write.layout_arithmetic(job['layout'])}; {sentences.utilisation(job)}; {job['grade']}",
             "",
         ]
         whole = job["step_time_s"]["nominal"]

@@ -10,11 +10,13 @@ from rich.console import Console, Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from argosy.report import sentences
 from argosy.report import text as write
 
 _COLOUR = {"feasible": "green", "violates": "yellow", "infeasible": "red"}
 _BAR = 24  # characters of the widest bar
 _WIDE = 120  # columns from which a law fits beside its number
+_EXTRAS = ("vp", "ep", "etp", "micro_batch", "grad_accumulation", "zero", "recompute", "schedule")
 _STEP_NAMES = {
     "compute": "compute",
     "tp_exposed": "tensor parallel, exposed",
@@ -37,7 +39,7 @@ def show_plan(plan: Mapping[str, Any], console: Console | None = None) -> None:
 
 
 def plan_parts(plan: Mapping[str, Any], width: int = 80) -> list[RenderableType]:
-    """The parts of the terminal report, in order of reading; a terminal of `width` columns and more shows each law beside its number."""
+    """The parts of the terminal report, in order of reading; where `width` columns allow, each law beside its number."""
     parts: list[RenderableType] = [verdict(plan)]
     if plan.get("headline"):
         parts.append(headline(plan, laws=width >= _WIDE))
@@ -95,38 +97,23 @@ def headline(plan: Mapping[str, Any], laws: bool = False) -> Table:
 
 
 def layout(job: Mapping[str, Any]) -> RenderableType:
-    """The layout with its arithmetic, how the search went, and the near-ties."""
+    """The layout with its arithmetic, how the search went, and why other layouts are out."""
     chosen, search = job["layout"], job.get("search")
     extras = [
         f"{key} {chosen[key]}"
-        for key in ("vp", "ep", "etp", "micro_batch", "grad_accumulation", "zero", "recompute", "schedule")
+        for key in _EXTRAS
         if chosen.get(key) not in (None, 1, "none") or key == "micro_batch"
     ]
-    mfu = job["mfu"]
+    title = (f"Layout of {job['name']}: ", "bold")
     lines = [
-        Text.assemble(
-            (f"Layout of {job['name']}: ", "bold"),
-            write.layout_arithmetic(chosen),
-            f"  ({', '.join(extras)})",
-        ),
-        Text(
-            f"  {write.significant(job['tokens_per_gpu_s'])} tokens/s per GPU; MFU {write.percent(mfu['parameters_only'])} by 6N, {write.percent(mfu['attention_causal'])} with causal attention; HFU {write.percent(job['hfu'])} of {write.scaled(mfu['peak_flops'], 'FLOP/s')} dense {mfu['peak_dtype']}; evidence: {job['grade']}"
-        ),
+        Text.assemble(title, write.layout_arithmetic(chosen), f"  ({', '.join(extras)})"),
+        Text(f"  {write.significant(job['tokens_per_gpu_s'])} tokens/s per GPU; evidence: {job['grade']}"),
+        Text(f"  {sentences.utilisation(job)}"),
     ]
     if search:
-        ties = f"; {len(search['ties'])} others within the model's uncertainty" if search["ties"] else ""
-        lines.append(
-            Text(
-                f"  best of {write.count(search['feasible'])} that fit, {write.count(search['evaluated'])} evaluated in {write.duration(search['seconds'])}{ties}",
-                style="dim",
-            )
-        )
-        excluded = ", ".join(
-            f"{reason}: {write.count(number)}"
-            for reason, number in sorted(search["excluded"].items(), key=lambda item: -item[1])[:4]
-        )
-        if excluded:
-            lines.append(Text(f"  left out: {excluded}", style="dim"))
+        lines.append(Text(f"  {sentences.searched(search)}", style="dim"))
+        if search["excluded"]:
+            lines.append(Text(f"  left out: {sentences.left_out(search, 4)}", style="dim"))
     return Group(*lines)
 
 
@@ -151,10 +138,7 @@ def memory(job: Mapping[str, Any]) -> RenderableType:
     figures = job["memory_bytes"]
     parts = ("weights", "gradients", "optimizer", "activations", "buffers", "overhead")
     rows = [(name, figures[name], write.binary_bytes(figures[name])) for name in parts if figures[name]]
-    peak = figures["peak_reserved"]
-    total = Text(
-        f"  peak {write.binary_bytes(peak)} reserved, {write.binary_bytes(figures['peak_allocated'])} allocated, of {write.binary_bytes(figures['capacity'])}: {write.percent(peak / figures['capacity'])} full"
-    )
+    total = Text(f"  {sentences.memory_peak(figures)}")
     return Group(_bars(rows, figures["capacity"]), total)
 
 
@@ -168,38 +152,21 @@ def step(job: Mapping[str, Any]) -> Table:
     return _bars(rows, job["step_time_s"]["nominal"])
 
 
-def fabrics(plan: Mapping[str, Any]) -> Table:
+def fabrics(plan: Mapping[str, Any]) -> RenderableType:
     """Switches, cables and bandwidth of every fabric."""
     table = Table(title="Fabric", title_justify="left", title_style="bold", box=SIMPLE_HEAD, pad_edge=False)
-    for name, side in (
-        ("role", "left"),
-        ("topology", "left"),
-        ("tier", "left"),
-        ("switches", "right"),
-        ("cables to it", "right"),
-        ("switch", "left"),
-    ):
-        table.add_column(name, justify="right" if side == "right" else "left")
+    for name in ("role", "topology", "tier"):
+        table.add_column(name)
+    for name in ("switches", "cables to it"):
+        table.add_column(name, justify="right")
+    table.add_column("switch")
     for fabric in plan["fabrics"]:
         for number, tier in enumerate(fabric["tiers"]):
-            first = number == 0
-            table.add_row(
-                fabric["role"] if first else "",
-                fabric["topology"] if first else "",
-                tier["name"],
-                write.count(tier["switches"]),
-                write.count(tier["links"]),
-                str(tier.get("switch") or "–"),
-            )
-        bandwidth = f"injection {write.scaled(fabric['injection_bps_per_direction'], 'b/s')}, bisection {write.scaled(fabric['bisection_bps_per_direction'], 'b/s')} per direction"
-        money = f"; {write.dollars(fabric['usd'])}" if fabric.get("usd") else ""
-        power = f", {write.scaled(fabric['w'], 'W')}" if fabric.get("w") else ""
-        table.caption = (
-            (table.caption + "\n") if table.caption else ""
-        ) + f"{fabric['role']}: {write.count(fabric['endpoints'])} endpoints, {bandwidth}{money}{power}"  # type: ignore[operator]
-    table.caption_justify = "left"
-    table.caption_style = "default"
-    return table
+            role, topology = (fabric["role"], fabric["topology"]) if number == 0 else ("", "")
+            switches, cables = write.count(tier["switches"]), write.count(tier["links"])
+            table.add_row(role, topology, tier["name"], switches, cables, str(tier.get("switch") or "–"))
+    carried = [Text(f"{fabric['role']}: {sentences.bandwidth(fabric)}") for fabric in plan["fabrics"]]
+    return Group(table, *carried)
 
 
 def ledger(tree: Mapping[str, Any], depth: int = 2) -> Table:

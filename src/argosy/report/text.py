@@ -84,7 +84,7 @@ def quantity(value: float | None, unit: str) -> str:
         "usd": dollars,
         "usd_per_million_tokens": lambda v: f"${significant(v)}",
         "usd_per_gpu_hour": lambda v: f"${significant(v)}",
-        "t": lambda v: f"{significant(v / 1e3)} t",
+        "kg": lambda v: f"{significant(v / 1e3)} t",
         "s": duration,
     }
     return writers[unit](value) if unit in writers else f"{significant(value)} {unit}"

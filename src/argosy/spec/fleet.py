@@ -13,9 +13,9 @@ from argosy.spec.quantity import (
     Fraction,
     Section,
     Shorthand,
+    Word,
     required,
     setting,
-    Word,
 )
 
 Topology = Literal[

@@ -1,0 +1,56 @@
+"""Sentences about a plan that terminal, page and Markdown share."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from argosy.report import text as write
+
+
+def utilisation(job: Mapping[str, Any]) -> str:
+    """MFU in its conventions, HFU, and against what."""
+    mfu = job["mfu"]
+    conventions = (
+        f"MFU {write.percent(mfu['parameters_only'])} by 6N",
+        f"{write.percent(mfu['attention_causal'])} with causal attention",
+        f"{write.percent(mfu['attention_full'])} with full attention",
+    )
+    peak = f"{write.scaled(mfu['peak_flops'], 'FLOP/s')} dense {mfu['peak_dtype']}"
+    return f"{', '.join(conventions)}; HFU {write.percent(job['hfu'])}; of {peak}"
+
+
+def searched(search: Mapping[str, Any]) -> str:
+    """How many layouts were looked at, and how many are as good."""
+    ties = len(search["ties"])
+    told = (
+        f"best of {write.count(search['feasible'])} that fit, {write.count(search['evaluated'])} evaluated "
+        f"in {write.duration(search['seconds'])}"
+    )
+    return told + (f"; {ties} others within the model's uncertainty" if ties else "")
+
+
+def left_out(search: Mapping[str, Any], most: int | None = None) -> str:
+    """Why layouts are out, most frequent reason first; at most `most` reasons."""
+    ranked = sorted(search["excluded"].items(), key=lambda item: -item[1])[:most]
+    return ", ".join(f"{reason}: {write.count(number)}" for reason, number in ranked)
+
+
+def memory_peak(figures: Mapping[str, Any]) -> str:
+    """The fullest accelerator's memory against its capacity."""
+    reserved, allocated, capacity = (
+        write.binary_bytes(figures[key]) for key in ("peak_reserved", "peak_allocated", "capacity")
+    )
+    full = write.percent(figures["peak_reserved"] / figures["capacity"])
+    return f"peak {reserved} reserved, {allocated} allocated, of {capacity}: {full} full"
+
+
+def bandwidth(fabric: Mapping[str, Any]) -> str:
+    """What a fabric carries, and its price and power where they are known."""
+    injection, bisection = (
+        write.scaled(fabric[f"{key}_bps_per_direction"], "b/s") for key in ("injection", "bisection")
+    )
+    told = f"{write.count(fabric['endpoints'])} endpoints, injection {injection}, bisection {bisection} per direction"
+    money = f"; {write.dollars(fabric['usd'])}" if fabric.get("usd") else ""
+    power = f", {write.scaled(fabric['w'], 'W')}" if fabric.get("w") else ""
+    return told + money + power
