@@ -1,9 +1,10 @@
 """The quick card and the tables: computed, dated, directed."""
 
+import numpy as np
 import pytest
 
-from argosy.facts import load_catalog
-from argosy.handbook import card, is_right, quiz, tables
+from argosy.facts import FactError, load_catalog
+from argosy.handbook import card, efficiency_sets, is_right, quiz, scaling_efficiency, tables
 
 
 @pytest.fixture(scope="module")
@@ -70,6 +71,14 @@ def test_both_dated_sets_are_shown(by_id):
     assert column(by_id["scaling"], "2024, as printed") == pytest.approx([0.9, 0.7, 0.5, 0.4, 0.35])
     assert column(by_id["scaling"], "2026-10, authors' data") == pytest.approx([0.9, 0.87, 0.83, 0.65, 0.56])
     assert set(column(by_id["pue"], "PUE")) >= {1.06, 1.12, 1.40, 1.55, 1.58}
+
+
+def test_efficiency_by_date():
+    assert scaling_efficiency("2024", 4096) == pytest.approx(0.4)
+    assert scaling_efficiency("2026-10", np.array([256, 1024])) == pytest.approx([0.87, 0.83])
+    assert all(each["source"] and each["conditions"] for each in efficiency_sets().values())
+    with pytest.raises(FactError, match="2024, 2026-10"):
+        scaling_efficiency("1999", 32)
 
 
 def test_tables_of_the_document(by_id):

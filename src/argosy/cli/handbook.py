@@ -62,7 +62,6 @@ def exercises(
         return _quiz(count, seed, as_json)
     chosen = [number] if number else handbook.exercise_ids()
     given = _settings(settings)
-    if given and not number:
         raise typer.BadParameter("--set needs the number of an exercise")
     if variant is not None:
         solved = [handbook.variant(each, variant) for each in chosen]
@@ -168,6 +167,7 @@ def guide(
     from argosy.handbook import paradigms
 
     given = _settings(settings)
+    content: Any
     if topic == "errors":
         key, content = "errors", handbook.errors()
     elif topic == "takeaways":
@@ -218,7 +218,8 @@ def _print(command: str, payload: dict[str, Any]) -> None:
 
 
 def _render(what: str, *arguments: Any) -> None:
-    """Print one of the tables of `argosy.cli.handbook_tables`."""
-    from argosy.cli import handbook_tables
+    """Print one of the tables of `argosy.cli.handbook_tables` or `argosy.cli.handbook_guides`."""
+    from argosy.cli import handbook_guides, handbook_tables
 
-    getattr(handbook_tables, what)(*arguments)
+    home = handbook_tables if hasattr(handbook_tables, what) else handbook_guides
+    getattr(home, what)(*arguments)

@@ -11,6 +11,7 @@ from argosy.handbook.claims import (
     counts,
     handbook_claims,
 )
+from argosy.handbook.efficiency import efficiency_sets, scaling_efficiency
 from argosy.handbook.exercises import Solved, exercise_ids, solve, variant
 from argosy.handbook.formula import FormulaError, compute
 from argosy.handbook.glossary import explain, quantities
@@ -31,6 +32,7 @@ __all__ = [
     "classify",
     "compute",
     "counts",
+    "efficiency_sets",
     "errors",
     "exercise_ids",
     "explain",
@@ -39,6 +41,7 @@ __all__ = [
     "quantities",
     "question_ids",
     "quiz",
+    "scaling_efficiency",
     "solve",
     "tables",
     "takeaways",

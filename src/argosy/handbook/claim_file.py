@@ -11,7 +11,7 @@ from typing import Any
 from argosy.facts import FactError
 from argosy.handbook.claims import Claim, judgement_problem
 
-LARGEST = 20_000_000  # bytes
+LARGEST = 4_000_000  # bytes
 IGNORED = frozenset(
     {
         "recomputed_value",

@@ -1,9 +1,9 @@
 """Formulas written as text, computed by the product's own laws and never run as code.
 
 A formula is arithmetic over named inputs, calls of laws (`training_time.training_time(parameters=N, ...)`),
-facts (`fact("accelerators.H100-SXM.peak_bf16")`) and a few mathematical functions. Everything else is
-refused: the text is parsed to a syntax tree, and only the node types listed here have a meaning. Numbers
-are SI; `hour`, `giga` and the like convert.
+facts (`fact("accelerators.H100-SXM.peak_bf16")`), dated efficiencies (`efficiency("2024", n)`) and a few
+mathematical functions. Everything else is refused: the text is parsed to a syntax tree, and only the node
+types listed here have a meaning. Numbers are SI; `hour`, `giga` and the like convert.
 """
 
 from __future__ import annotations
@@ -209,6 +209,10 @@ def _called(function: ast.expr, arguments: list[Any], keywords: dict[str, Any]) 
             )
         case ast.Name(id="fact"):
             return _fact(*arguments)
+        case ast.Name(id="efficiency"):
+            from argosy.handbook.efficiency import scaling_efficiency
+
+            return scaling_efficiency(*arguments)
         case ast.Name(id=name) if name in FUNCTIONS:
             return FUNCTIONS[name](*arguments, **keywords)
     raise FormulaError(
