@@ -62,6 +62,7 @@ def exercises(
         return _quiz(count, seed, as_json)
     chosen = [number] if number else handbook.exercise_ids()
     given = _settings(settings)
+    if given and not number:
         raise typer.BadParameter("--set needs the number of an exercise")
     if variant is not None:
         solved = [handbook.variant(each, variant) for each in chosen]

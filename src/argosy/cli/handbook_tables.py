@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import textwrap
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -179,7 +180,7 @@ def exercise(solved: Any) -> None:
 def _grid(columns: Sequence[dict[str, str]], rows: Sequence[Sequence[Any]], title: str = "") -> Table:
     """A table whose number columns stand right, with the unit in the head."""
     numeric = [all(not isinstance(row[place], str) for row in rows) for place in range(len(columns))]
-    heads = [f"{each['name']}\n{each['unit']}" if each["unit"] else each["name"] for each in columns]
+    heads = ["\n".join([*textwrap.wrap(each["name"], 11), each["unit"]]).rstrip() for each in columns]
     table = table_of(
         [(head, "right" if right else "left") for head, right in zip(heads, numeric, strict=True)], title
     )
@@ -211,15 +212,12 @@ def numbers(card: Sequence[dict[str, Any]], tables: Sequence[dict[str, Any]]) ->
 
 
 def _card_table(rows: Sequence[dict[str, Any]], title: str, wide: bool) -> Table:
-    """Rows of the quick card; where there is little room, the use of a number stands under its name."""
+    """Rows of the quick card; what a number is good for only where there is room."""
     columns = [("number", "left"), ("", "right"), ("counts, of", "left"), ("book", "right")]
     table = table_of([*columns, *[("use", "left")] * wide], title)
     for row in rows:
         date = "convention" if row["convention"] else row["date"]
-        label = Text(row["label"])
-        if not wide:
-            label.append(f"\n{row['use']}", style="dim")
         value = Text(shown(row["value"], row["unit"], 4), style="bold")
         counts = ", ".join(filter(None, (row["direction"], date)))
-        table.add_row(label, value, counts, row["printed"] or "", *[row["use"]] * wide)
+        table.add_row(row["label"], value, counts, row["printed"] or "", *[row["use"]] * wide)
     return table
