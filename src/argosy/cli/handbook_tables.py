@@ -25,11 +25,11 @@ _SHORT = {"inconsistent-with-other-claim": "inconsistent", "wrong-attribution": 
 
 
 def shown(value: Any, unit: str = "", digits: int = 5) -> str:
-    """A value as people read it: `21.333 days`, `38 to 43 %`, `3.7908×10²⁵ FLOP`, fractions as they are."""
+    """A value as people read it: `21.333 days`, `38 to 43 %` (a range), `64, 32` (a list), `3.7908×10²⁵ FLOP`."""
     if value is None:
         return "–"
     if isinstance(value, list):
-        joint = " to " if len(value) == 2 else ", "
+        joint = " to " if len(value) == 2 and value[0] < value[1] else ", "
         text = joint.join(shown(each, "", digits) for each in value)
     elif isinstance(value, bool) or not isinstance(value, int | float):
         text = str(value)
