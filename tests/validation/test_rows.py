@@ -111,7 +111,10 @@ def test_words_of_a_row():
     assert eras.accelerator(a100) == ("A100-80GB-SXM", {})
     assert eras.wires(a100).card_bytes_per_s == 800e9 / 8 / 8
     odd = Row({"accelerator": "H100 96GB HBM2e 2.4TB/s (non-standard)"})
-    assert eras.accelerator(odd) == ("H100-SXM", {"memory_bandwidth": 2.4e12, "memory_bytes": 96e9})
+    assert eras.accelerator(odd) == (
+        "H100-SXM",
+        {"peak_share": eras.BETWEEN_SXM_AND_NVL, "memory_bandwidth": 2.4e12, "memory_bytes": 96e9},
+    )
     for framework, stack in (
         ("NeMo/Megatron-Core (v24.11.1)", "megatron-core"),
         ("Megatron-Bridge 26.04 NeMo Container", "megatron-bridge"),

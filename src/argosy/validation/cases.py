@@ -107,7 +107,10 @@ def scale_up_domain(name: str, gpus: int) -> int:
 
 def _device(name: str, gpus: int, changes: dict[str, float]) -> Device:
     device = Device.from_values(Values(facts()), name, node_size=scale_up_domain(name, gpus))
-    return replace(device, **changes)
+    share = changes.get("peak_share", 1.0)
+    peaks = {dtype: rate * share for dtype, rate in device.peak_flops.items()}
+    numbers = {field: value for field, value in changes.items() if field != "peak_share"}
+    return replace(device, peak_flops=peaks, **numbers)
 
 
 def _network(row: Row, name: str, gpus: int) -> tuple[Network, str]:
