@@ -45,6 +45,14 @@ def test_karp_and_flatt_find_the_share_again(s, n):
     assert scaling.karp_flatt_share(scaling.amdahl_speedup(s, n), n) == pytest.approx(s, rel=1e-6)
 
 
+def test_efficiency_is_speed_up_per_device():
+    counts = np.array([1, 32, 1024])
+    assert scaling.amdahl_efficiency(0.1, counts) * counts == pytest.approx(
+        scaling.amdahl_speedup(0.1, counts)
+    )
+    assert scaling.amdahl_efficiency(0.1, 1) == 1.0
+
+
 def test_limits():
     assert scaling.amdahl_speedup(0.0, 4096) == 4096
     assert scaling.amdahl_speedup(1.0, 4096) == 1
