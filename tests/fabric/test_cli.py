@@ -57,7 +57,7 @@ def test_a_scenario(capsys, tmp_path):
     scenario = tmp_path / "scenario.yaml"
     scenario.write_text(
         "name: small\n"
-        "fleet: {accelerator: H100-SXM, count: 256, fabrics: [{topology: rail-optimized}, {role: storage}]}\n"
+        "fleet: {accelerator: H100-SXM, count: 256, spares: {nodes: 0}, fabrics: [{topology: rail-optimized}, {role: storage}]}\n"
         "training: {model: llama-3.1-70b, tokens: 1e12, sequence_length: 8192, global_batch: 512 sequences}\n"
     )
     found = answer(capsys, "fabric", str(scenario), "--collective", "reduce_scatter")
