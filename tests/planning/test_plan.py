@@ -11,6 +11,7 @@ import argosy
 from argosy.facts import FactError
 from argosy.ledger import Ledger
 from argosy.planning.account import three_shares
+from argosy.planning.context import context
 
 SMALL = """
 name: small
@@ -175,3 +176,15 @@ def test_draws_centre_on_the_nominal_step():
     """Facts and residual have their centre at the nominal step; the median of draws may not wander from it."""
     step = planned()["training"][0]["step_time_s"]
     assert np.log(step["p50"] / step["nominal"]) == pytest.approx(0.0, abs=0.06)
+
+
+def test_facts_of_the_step_model_are_overridden_like_any_other():
+    def numbers(overrides: str):
+        return context(argosy.loads(SMALL + f"assumptions: {{overrides: {overrides}}}")).values
+
+    path = "training.sustained_clock.hopper"
+    values = numbers(f"{{{path}: {{value: 0.7, low: 0.65, high: 0.75}}, stacks.generic.host_layer_s: 2 ms}}")
+    assert values[path] == 0.7 and values.facts[path].low == 0.65 and values.facts[path].unit == ""
+    assert values["stacks.generic.host_layer_s"] == pytest.approx(2e-3)
+    with pytest.raises(FactError, match=r"did you mean training\.sustained_clock\.hopper"):
+        numbers("{training.sustained_clock.hoper: 0.7}")

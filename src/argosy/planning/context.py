@@ -5,13 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any
 
-from argosy.facts import Catalog, FactError, Values
+from argosy.facts import Catalog, Fact, FactError, Values
+from argosy.facts.catalog import suggest
+from argosy.facts.overrides import read_fact
 from argosy.reliability import failure_rates, spares_needed
 from argosy.spec import CatalogChoice, Fleet, Scenario, Spares
+from argosy.spec.quantity import MODEL_FACTS
 from argosy.training import device_facts, residual_facts, stack_facts
 from argosy.training.memory_traits import memory_facts
-
-STACKS = "stacks."
 
 
 @dataclass(frozen=True)
@@ -56,14 +57,13 @@ class Context:
 def context(scenario: Scenario) -> Context:
     """The scenario with its overrides applied and its names resolved. FactError for names the catalog does not have."""
     catalog = scenario.catalog()
-    stack_overrides = {
-        path: value for path, value in scenario.assumptions.overrides.items() if path.startswith(STACKS)
-    }
+    overrides = scenario.assumptions.overrides
+    own = {path: given for path, given in overrides.items() if path.startswith(MODEL_FACTS)}
     accelerator = catalog.entry("accelerators", scenario.fleet.accelerator.name).name
     choice = scenario.fleet.node or _usual_node(catalog, accelerator)
     node = catalog.entry("nodes", choice.name).name
     model_facts = {**device_facts(), **residual_facts(), **memory_facts(), **stack_facts()}
-    facts = {**catalog.facts, **model_facts, **_stack_overrides(stack_overrides)}
+    facts = {**catalog.facts, **model_facts, **_model_overrides(model_facts, own)}
     node_size = int(facts[f"nodes.{node}.accelerators"].value)
     update: dict[str, Any] = {
         "accelerator": CatalogChoice(name=accelerator),
@@ -94,18 +94,16 @@ def _usual_node(catalog: Catalog, accelerator: str) -> CatalogChoice:
     raise FactError(f"no node of the catalog carries {accelerator}; write fleet.node: with a catalog name")
 
 
-def _stack_overrides(overrides: dict[str, Any]) -> dict[str, Any]:
-    """Facts of the software stack that the scenario changes, by path."""
-    known = stack_facts()
+def _model_overrides(known: dict[str, Fact], overrides: dict[str, Any]) -> dict[str, Fact]:
+    """Facts of the training room that the scenario changes, by path; FactError for paths it does not have."""
+    strange = [path for path in overrides if path not in known]
+    if strange:
+        raise FactError(
+            *(f"assumptions.overrides: no fact {path!r}; {suggest(path, known)}" for path in strange)
+        )
     changed = {}
     for path, given in overrides.items():
-        if path not in known:
-            raise FactError(
-                f"no fact {path!r}; known: {', '.join(name for name in known if name.endswith(path.rsplit('.', 1)[-1]))}"
-            )
-        fields = given if isinstance(given, dict) else {"value": given}
-        value = float(fields["value"])
-        low, high = (float(fields.get(edge, value)) for edge in ("low", "high"))
-        source = str(fields.get("source", "scenario"))
-        changed[path] = replace(known[path], value=value, low=low, high=high, source=source)
+        fact = known[path]
+        read = read_fact(given, fact.unit or "ratio", fact, f"assumptions.overrides: {path}")
+        changed[path] = replace(read, unit=fact.unit)
     return changed

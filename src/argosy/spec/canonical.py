@@ -6,7 +6,7 @@ import hashlib
 import json
 from typing import TYPE_CHECKING, Any
 
-from argosy.spec.quantity import STACKS
+from argosy.spec.quantity import MODEL_FACTS
 
 if TYPE_CHECKING:
     from argosy.facts import Catalog
@@ -40,7 +40,7 @@ def canonical(scenario: Scenario) -> dict[str, Any]:
 
 
 def _fact(catalog: Catalog, path: str, given: Any) -> Any:
-    return given if path.startswith(STACKS) else catalog.fact(path).to_dict()
+    return given if path.startswith(MODEL_FACTS) else catalog.fact(path).to_dict()
 
 
 def digest(scenario: Scenario) -> str:

@@ -7,7 +7,7 @@ from math import prod
 from typing import Any
 
 from argosy.spec.problems import Problem, suggest
-from argosy.spec.quantity import STACKS
+from argosy.spec.quantity import MODEL_FACTS
 from argosy.spec.yaml_tree import Node, Path_
 
 _LAYOUT = ("tp", "pp", "cp", "dp")
@@ -111,8 +111,8 @@ def _overrides(tree: Node) -> Iterator[Problem]:
     if found and isinstance(overrides.value, dict):
         catalog = load_catalog()
         for path, node in overrides.value.items():
-            if path.startswith(STACKS):
-                continue  # facts of the training room's software stacks, which this room cannot see
+            if path.startswith(MODEL_FACTS):
+                continue  # facts of the training room, which this room cannot see
             yield from _fact(catalog, path, node, ("assumptions", "overrides", path))
 
 

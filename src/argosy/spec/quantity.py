@@ -18,7 +18,8 @@ from pydantic_core.core_schema import with_info_before_validator_function as bef
 from argosy import units
 
 ASSUMPTION = "assumption"
-STACKS = "stacks."  # paths of facts about software stacks: the training room's, not in the catalog
+# Paths of facts that the training room keeps beside the catalog: software stacks, the step model, memory.
+MODEL_FACTS = ("stacks.", "training.", "memory.")
 
 
 class Section(BaseModel):

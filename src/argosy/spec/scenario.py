@@ -13,7 +13,16 @@ from argosy.spec import assertions, canonical
 from argosy.spec.facility import Facility, Prices
 from argosy.spec.fleet import Fleet
 from argosy.spec.model import ModelArchitecture
-from argosy.spec.quantity import ASSUMPTION, STACKS, ByName, Section, Shorthand, required, setting, unit_of
+from argosy.spec.quantity import (
+    ASSUMPTION,
+    MODEL_FACTS,
+    ByName,
+    Section,
+    Shorthand,
+    required,
+    setting,
+    unit_of,
+)
 from argosy.spec.reliability import Reliability
 from argosy.spec.serving import Services
 from argosy.spec.training import TrainingJobs
@@ -109,7 +118,9 @@ class Scenario(Section):
                 changed = {f"{section}.{choice.name}.{fact}": value for fact, value in choice.facts.items()}
                 catalog = catalog.with_overrides(changed)
         overrides = {
-            path: each for path, each in self.assumptions.overrides.items() if not path.startswith(STACKS)
+            path: each
+            for path, each in self.assumptions.overrides.items()
+            if not path.startswith(MODEL_FACTS)
         }
         return catalog.with_overrides(overrides) if overrides else catalog
 

@@ -1,0 +1,1 @@
+"""Questions asked of many plans at once: calibration, ablation."""
