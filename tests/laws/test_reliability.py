@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from scipy import integrate, stats
 
+from argosy.laws import queueing
 from argosy.laws import reliability as law
 
 HOUR, DAY = 3600.0, 86400.0
@@ -72,13 +73,13 @@ def test_erlang_against_the_balance_equations(servers: int, load: float) -> None
     generator -= np.diag(generator.sum(axis=1))
     system = np.vstack([generator.T, np.ones(servers + 1)])
     stationary = np.linalg.lstsq(system, np.append(np.zeros(servers + 1), 1.0), rcond=None)[0]
-    assert law.erlang_b(servers, load) == pytest.approx(stationary[-1], rel=1e-6)
+    assert queueing.erlang_b(load, servers) == pytest.approx(stationary[-1], rel=1e-6)
 
 
 def test_erlang_limits() -> None:
-    assert law.erlang_b(0, 3.0) == 1.0
-    assert law.erlang_b(4, 0.0) == 0.0
-    assert law.erlang_b(1, np.array([1e-9, 1e9])) == pytest.approx([1e-9, 1.0])
+    assert queueing.erlang_b(3.0, 0) == 1.0
+    assert queueing.erlang_b(0.0, 4) == 0.0
+    assert queueing.erlang_b(np.array([1e-9, 1e9]), 1) == pytest.approx([1e-9, 1.0])
 
 
 def test_expected_maximum_small_counts_are_known() -> None:

@@ -51,7 +51,7 @@ def nodes_in_repair(failures_per_s: Array, repair_s: Array) -> Array:
 
     `failures_per_s`: failures per second that take a node away; `repair_s`: mean seconds until it is back.
     Valid when every failed node is replaced at once (otherwise the fleet stops failing while it waits:
-    `erlang_b`); then the number is Poisson whatever the distribution of repair times (Palm's theorem).
+    `queueing.erlang_b`); then the number is Poisson whatever the distribution of repair times (Palm's theorem).
     """
     return failures_per_s * repair_s
 
@@ -71,22 +71,6 @@ def poisson_quantile(mean: Array, probability: Array) -> Array:
     terms = np.concatenate([-mean[..., None], terms], axis=-1)
     cumulative = np.cumsum(np.exp(np.cumsum(terms, axis=-1)), axis=-1)
     return _plain(np.sum(cumulative < np.asarray(probability)[..., None], axis=-1).astype(float))
-
-
-def erlang_b(servers: int, load: Array) -> Array:
-    """Fraction of time in which `servers` places are all taken, arrivals that find them so being turned away.
-
-    `servers` ≥ 0; `load` = λ·W, dimensionless. 1/B(c) = 1 + (c/a)/B(c−1), B(0) = 1. For a job with c spare
-    nodes: it stops when c + 1 nodes are in repair and a stopped job does not fail, which is a loss system of
-    c + 1 places, so the job waits for a spare B(c + 1, λ·repair) of the time. Exact for any distribution of
-    repair times with the same mean (Sevastyanov 1957). Source: Erlang 1917.
-    """
-    load = np.asarray(load, dtype=float)
-    inverse = np.ones_like(load)
-    with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
-        for places in range(1, servers + 1):
-            inverse = 1.0 + places / load * inverse
-    return _plain(np.where(load > 0, 1.0 / inverse, 1.0 if servers == 0 else 0.0))
 
 
 def expected_maximum_of_normals(count: Array) -> Array:

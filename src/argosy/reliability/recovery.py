@@ -9,6 +9,7 @@ import numpy as np
 
 from argosy.facts import Values
 from argosy.laws import checkpoint as checkpoint_law
+from argosy.laws import queueing
 from argosy.laws import reliability as law
 from argosy.reliability.rates import FailureRates
 
@@ -91,9 +92,11 @@ def spares_needed(rates: FailureRates, repair_s: Array, probability: Array = 0.9
 def spare_wait_share(node_failures_per_s: Array, repair_s: Array, spare_nodes: int) -> Array:
     """Fraction of time that a job waits for a spare, with `spare_nodes` of them: Erlang's loss formula.
 
-    Exact for a job that fails only while it runs and one failure at a time; see `laws.reliability.erlang_b`.
+    The job stops when one node more than the spares is in repair, and a stopped job does not fail: a loss system of
+    spares + 1 places. Exact for one failure at a time and any distribution of repair times with the same mean
+    (Sevastyanov 1957).
     """
-    return law.erlang_b(spare_nodes + 1, law.nodes_in_repair(node_failures_per_s, repair_s))
+    return queueing.erlang_b(law.nodes_in_repair(node_failures_per_s, repair_s), spare_nodes + 1)
 
 
 def group_start_up_s(values: Values, ranks: Array, method: str = "optimised") -> Array:

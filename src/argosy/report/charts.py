@@ -7,8 +7,8 @@ from typing import Any
 
 import altair as alt
 
+from argosy.report import sentences
 from argosy.report import text as write
-from argosy.report.terminal import _STEP_NAMES
 
 WIDTH = 620
 _FONT = "Arial, Helvetica, sans-serif"  # what a browser draws must be as wide as what was measured here
@@ -81,7 +81,7 @@ def step_breakdown(job: Mapping[str, Any]) -> Chart:
         colour = _USEFUL if key == "compute" else _LOSS
         rows.append(
             {
-                "name": _STEP_NAMES.get(key, key),
+                "name": sentences.STEP_NAMES.get(key, key),
                 "start": edge,
                 "end": edge + seconds,
                 "shown": write.duration(seconds),

@@ -7,6 +7,19 @@ from typing import Any
 
 from argosy.report import text as write
 
+STEP_NAMES = {
+    "compute": "compute",
+    "tp_exposed": "tensor parallel, exposed",
+    "pp_exposed": "pipeline transfers, exposed",
+    "bubble": "pipeline bubble",
+    "dp_exposed": "data parallel, exposed",
+    "ep_exposed": "expert parallel, exposed",
+    "cp_exposed": "context parallel, exposed",
+    "optimizer": "optimizer",
+    "straggler": "stragglers and jitter",
+    "other": "other",
+}
+
 
 def utilisation(job: Mapping[str, Any]) -> str:
     """MFU in its conventions, HFU, and against what."""

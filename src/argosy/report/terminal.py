@@ -17,18 +17,6 @@ _COLOUR = {"feasible": "green", "violates": "yellow", "infeasible": "red"}
 _BAR = 24  # characters of the widest bar
 _WIDE = 120  # columns from which a law fits beside its number
 _EXTRAS = ("vp", "ep", "etp", "micro_batch", "grad_accumulation", "zero", "recompute", "schedule")
-_STEP_NAMES = {
-    "compute": "compute",
-    "tp_exposed": "tensor parallel, exposed",
-    "pp_exposed": "pipeline transfers, exposed",
-    "bubble": "pipeline bubble",
-    "dp_exposed": "data parallel, exposed",
-    "ep_exposed": "expert parallel, exposed",
-    "cp_exposed": "context parallel, exposed",
-    "optimizer": "optimizer",
-    "straggler": "stragglers and jitter",
-    "other": "other",
-}
 
 
 def show_plan(plan: Mapping[str, Any], console: Console | None = None) -> None:
@@ -145,7 +133,7 @@ def memory(job: Mapping[str, Any]) -> RenderableType:
 def step(job: Mapping[str, Any]) -> Table:
     """What one step's time is made of."""
     rows = [
-        (_STEP_NAMES.get(name, name), seconds, write.duration(seconds))
+        (sentences.STEP_NAMES.get(name, name), seconds, write.duration(seconds))
         for name, seconds in job["breakdown_s"].items()
         if seconds
     ]

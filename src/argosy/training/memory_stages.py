@@ -56,7 +56,7 @@ class Stages:
         """Sum over a stage's layers of a number per layer of each kind (L,): (L, S)."""
         layers = self.held if held else self.layers
         terms = [layers[..., k] * column(per_layer[kind]) for k, kind in enumerate(self.kinds)]
-        return np.sum(np.broadcast_arrays(*terms), axis=0)
+        return np.asarray(np.sum(np.broadcast_arrays(*terms), axis=0))
 
     def largest(self, per_layer: dict[str, Array]) -> np.ndarray:
         """The largest number among the kinds of layers that a stage has, (L, S)."""
@@ -64,7 +64,7 @@ class Stages:
             np.where(self.layers[..., k] > 0, column(per_layer[kind]), 0.0)
             for k, kind in enumerate(self.kinds)
         ]
-        return np.max(np.broadcast_arrays(*present), axis=0)
+        return np.asarray(np.max(np.broadcast_arrays(*present), axis=0))
 
 
 def in_flight(layouts: Layouts, rank: np.ndarray) -> np.ndarray:
