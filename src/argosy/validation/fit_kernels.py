@@ -33,8 +33,10 @@ from argosy.validation.measured_devices import (
     relatives,
 )
 
-_SOURCE = "ai-dynamo/aiconfigurator@095f58a (GitHub), "
-"aic-core/src/aiconfigurator_core/systems/data/{key}/{kind}/trtllm"
+_SOURCE = (
+    "ai-dynamo/aiconfigurator@095f58a (GitHub), "
+    "aic-core/src/aiconfigurator_core/systems/data/{key}/{kind}/trtllm"
+)
 _TABLE = Path(__file__).parents[1] / "training" / "kernels" / "data" / "kernels.json"
 
 
