@@ -1,4 +1,4 @@
-"""MegaScale (arXiv:2402.15627), tables 2 and 3: 175B on A100, measurements that nothing was fitted to."""
+"""MegaScale (arXiv:2402.15627), tables 2 and 3: 175B on A100, no number was fitted to them."""
 
 import itertools
 from dataclasses import replace

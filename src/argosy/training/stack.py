@@ -80,22 +80,20 @@ _GENERIC: dict[str, tuple[float, float, float, str]] = {
         0.003,
         0.0,
         0.02,
-        "what published single-node runs take beyond a multiple of their micro-batches",
+        _ASSUMED + ": a few ms, as two published single-node pairs that differ in micro-batches suggest",
     ),
     "jitter": (
         0.013,
         0.005,
         0.021,
-        _GROWTH
-        + "; Sinha et al. 2022 (SC22) measure 8 % between accelerators of one model in several clusters",
+        _GROWTH + " (fitted with the two numbers below; one form of four tried)",
     ),
     "hiccup_s": (0.14, 0.05, 0.28, _GROWTH),
     "hiccup_rate": (
         0.002,
         0.0005,
         0.0077,
-        _GROWTH
-        + "; MegaScale (arXiv:2402.15627, section 6.3) traces such delays to garbage collection and launches",
+        _GROWTH + " (poorly determined: within a factor of four)",
     ),
 }
 
@@ -171,8 +169,8 @@ _FSDP1 = {
     "tp_hidden": (0.0, 0.0, 0.1, "FSDP without tensor parallelism"),
 }
 
-# What moves per parameter and micro-batch outside the products, read off the frameworks' code. Before
-# Megatron-LM 3 the gradient is added to its sum by a kernel of its own, in FP16: 2 + 2 read, 2 written. FSDP1
+# What moves per parameter and micro-batch outside the products. Assumptions: counted from how the frameworks are
+# known to work, not from reading their code, and kept after seeing published rows. Before Megatron-LM 3 the gradient is added to its sum by a kernel of its own, in FP16: 2 + 2 read, 2 written. FSDP1
 # gathers gradients into one flat tensor and divides it: twice 2 + 2. FSDP2 copies gathered weights out in
 # both passes, 2 + 2 each, and gradients into an FP32 buffer, 2 + 4.
 _SEPARATE_SUM = {"fused_accumulation": False, "weight_traffic": 6.0}
