@@ -169,10 +169,11 @@ _FSDP1 = {
     "tp_hidden": (0.0, 0.0, 0.1, "FSDP without tensor parallelism"),
 }
 
-# What moves per parameter and micro-batch outside the products. Assumptions: counted from how the frameworks are
-# known to work, not from reading their code, and kept after seeing published rows. Before Megatron-LM 3 the gradient is added to its sum by a kernel of its own, in FP16: 2 + 2 read, 2 written. FSDP1
-# gathers gradients into one flat tensor and divides it: twice 2 + 2. FSDP2 copies gathered weights out in
-# both passes, 2 + 2 each, and gradients into an FP32 buffer, 2 + 4.
+# What moves per parameter and micro-batch outside the products. Assumptions: counted from how the frameworks
+# are known to work, not from reading their code, and kept after seeing published rows. Before Megatron-LM 3 the
+# gradient is added to its sum by a kernel of its own, in FP16: 2 + 2 read, 2 written. FSDP1 gathers gradients
+# into one flat tensor and divides it: twice 2 + 2. FSDP2 copies gathered weights out in both passes, 2 + 2
+# each, and gradients into an FP32 buffer, 2 + 4.
 _SEPARATE_SUM = {"fused_accumulation": False, "weight_traffic": 6.0}
 _FLAT = {"fused_accumulation": False, "weight_traffic": 8.0}
 _DUALPIPE = {"schedules": ("1f1b", "interleaved", "zero-bubble", "dualpipe")}
