@@ -151,6 +151,6 @@ MIXTURES = (
         1.0,
         5.0,
         "host time of a mixture layer over that of a dense one",
-        MEGATRON_CORE,
+        ("megatron-core",),
     ),
 )
