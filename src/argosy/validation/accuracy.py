@@ -277,7 +277,7 @@ def runs_section(payload: dict[str, Any]) -> list[str]:
                 )
             )
     lines += markdown(
-        ("row", "source", "model", "accelerator", "format", "accelerators", "error %", "why"), shown
+        ("row", "source", "model", "accelerator", "format", "accelerators", "error %", "likely why"), shown
     )
     flags = Counter(row["flag"] for row in rows if row["flag"])
     lines += ["### Rows listed as inconsistent", "", *markdown(("reason", "rows"), flags.most_common())]
