@@ -58,6 +58,11 @@ COMMANDS: dict[str, tuple[str, str, str]] = {
         "From a symptom to the constraint that binds to the lever that moves it.",
         "Know",
     ),
+    "calibrate": (
+        "argosy.cli.calibrate:calibrate",
+        "Turn a few measured steps into overrides of the facts that they tell about.",
+        "Trust",
+    ),
     "validate": ("argosy.cli.validate:validate", "Predict measured runs and show the errors.", "Trust"),
 }
 

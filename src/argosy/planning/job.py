@@ -155,8 +155,8 @@ def plan_job(context: Context, given: Training) -> JobPlan | dict[str, int]:
     return JobPlan(given, tuple(stages), name, grade, tuple(reasons))
 
 
-def _job(given: Training, stage: Stage) -> Job:
-    """The step model's job for one stage."""
+def step_job(given: Training, stage: Stage) -> Job:
+    """The step model's job for one stage of a training job."""
     formats = given.precision
     return Job(
         given.model,
@@ -170,7 +170,7 @@ def _job(given: Training, stage: Stage) -> Job:
 
 
 def _plan_stage(context: Context, given: Training, stage: Stage, on: Machine) -> StagePlan | dict[str, int]:
-    job, state = _job(given, stage), StateBytes.of(given.precision)
+    job, state = step_job(given, stage), StateBytes.of(given.precision)
     traits = memory_traits(on.stack.name, context.values)
 
     def needed(layouts: Layouts) -> MemoryBreakdown:

@@ -1,1 +1,5 @@
-"""Questions asked of many plans at once: calibration, ablation."""
+"""Questions asked of many plans at once: calibration to measured steps, ablation."""
+
+from argosy.study.calibrate import calibrate
+
+__all__ = ["calibrate"]
