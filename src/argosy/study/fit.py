@@ -93,7 +93,8 @@ def fit(
     """The few of `candidates` that explain `measured` (n,), ln, of relative noise `sigma` (n,).
 
     Facts enter one at a time, the one with the greatest gain in evidence first, and leave again where others
-    have taken over what they explained; predictions are linearised anew about the mode each time. At most `most` (as many as there are different settings) and MOST_FACTS.
+    have taken over what they explained; predictions are linearised anew about the mode each time. At most
+    `most` (as many as there are different settings) and MOST_FACTS.
     """
     chosen: list[str] = []
     z: dict[str, float] = {}
