@@ -110,7 +110,7 @@ def _device(name: str, gpus: int, changes: dict[str, float]) -> Device:
     share = changes.get("peak_share", 1.0)
     peaks = {dtype: rate * share for dtype, rate in device.peak_flops.items()}
     numbers = {field: value for field, value in changes.items() if field != "peak_share"}
-    return replace(device, peak_flops=peaks, **numbers)
+    return replace(device, peak_flops=peaks, **numbers)  # type: ignore[arg-type]
 
 
 def _network(row: Row, name: str, gpus: int) -> tuple[Network, str]:

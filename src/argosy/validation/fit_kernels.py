@@ -119,18 +119,15 @@ def fit_gemm(rows: list[dict[str, str]], device: Measured, dtype: str) -> dict[s
     """
     m, n, k, milliseconds = columns(rows, "m", "n", "k", "latency_ms")
     peak, memory_rate = device.peak[FAMILY[dtype]], device.bandwidth * MEMORY_EFFICIENCY["value"]
-    names, start, low, high = (
-        _GEMM_NAMES,
-        [0.7, 100.0, 0.3, 5e-6],
-        [0.05, 0.0, 0.0, 0.0],
-        [1.0, 4000.0, 1.0, 3e-5],
-    )
+    names: tuple[str, ...] = _GEMM_NAMES
+    start, low, high = [0.7, 100.0, 0.3, 5e-6], [0.05, 0.0, 0.0, 0.0], [1.0, 4000.0, 1.0, 3e-5]
     if dtype != "bf16":
         names, start, low, high = (*names, "cast_bytes"), [*start, 5.0], [*low, 0.0], [*high, 30.0]
 
     def predict(p: np.ndarray) -> np.ndarray:
         cast = p[4] * m * k / memory_rate if dtype != "bf16" else 0.0
-        return product_time(_curve(p[:4], device, dtype), peak, memory_rate, m, n, k) + cast
+        seconds = product_time(_curve(p[:4], device, dtype), peak, memory_rate, m, n, k) + cast
+        return np.asarray(seconds)
 
     result = fit(predict, milliseconds / 1e3, held_out(n, k), names, start, (low, high))
     return result | {
@@ -191,7 +188,7 @@ def fit_grouped(
         curve = _curve(np.array([p[0], p[1], 0.0, 0.0]), device, dtype)
         up = grouped_product_time(curve, peak, memory_rate, per_expert, 2 * ffn, hidden, local)
         down = grouped_product_time(curve, peak, memory_rate, per_expert, hidden, ffn, local)
-        return up + down + 2 * p[2] + p[3] * moved
+        return np.asarray(up + down + 2 * p[2] + p[3] * moved)
 
     found = fit(
         predict,

@@ -7,7 +7,7 @@ from typing import Any
 
 # The share of nameplate memory bandwidth that streaming kernels reach. No memory-bound shape is among the
 # measurements, so this is not fitted here; the step model's validation bears on it.
-MEMORY_EFFICIENCY = {
+MEMORY_EFFICIENCY: dict[str, Any] = {
     "value": 0.85,
     "low": 0.78,
     "high": 0.93,

@@ -22,7 +22,7 @@ def parity_chart(payload: dict[str, Any], target: Path) -> None:
     low, high = min(p["measured"] for p in points), max(p["measured"] for p in points)
     scale = alt.Scale(type="log", domain=[low, high])
     dots = (
-        alt.Chart(alt.Data(values=points))
+        alt.Chart(alt.InlineData(values=points))
         .mark_point(size=18, opacity=0.6)
         .encode(
             x=alt.X("measured:Q", scale=scale, title="measured step time (s)"),

@@ -147,7 +147,7 @@ def step_seconds(prepared: Case, recompute: Recompute, steps: Steps) -> np.ndarr
         prepared.stack,
         with_recompute(recompute.layouts, "none"),
     )
-    return without.step_s + recompute.share * (steps.step_s - without.step_s)
+    return np.asarray(without.step_s + recompute.share * (steps.step_s - without.step_s))
 
 
 def predict_rows(rows: list[Row]) -> list[dict[str, Any]]:
