@@ -258,7 +258,8 @@ def runs_section(payload: dict[str, Any]) -> list[str]:
         "One per model, device and format. The last column is a supposition, not a finding.",
         "",
     ]
-    seen, shown = set(), []
+    seen: set[tuple[str, str, str]] = set()
+    shown: list[tuple[Any, ...]] = []
     for row in worst:
         key = (row["model"], row["accelerator"], row["precision"])
         if key not in seen and len(shown) < 10:

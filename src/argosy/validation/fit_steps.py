@@ -83,9 +83,8 @@ def with_parameters(
     vector.
     """
     device, stack = sample.case.device, sample.case.stack
-    kernel = stack.attention
-    if isinstance(kernel, str):  # a settled stack holds the kernel's numbers
-        kernel = attention_kernel(kernel, device.generation)
+    named: Any = stack.attention  # a name, or in a settled stack the kernel's numbers
+    kernel = attention_kernel(named, device.generation) if isinstance(named, str) else named
     for parameter, values in zip(parameters, columns, strict=True):
         part, field, *rest = parameter.where.split(".")
         if part == "device" and rest[0] in (device.generation, device.name):
@@ -100,7 +99,7 @@ def with_parameters(
             stack = replace(stack, **{field: values})
         elif part == "attention" and rest == [kernel.name, device.generation]:
             kernel = replace(kernel, **{field: values})
-    return device, replace(stack, attention=kernel)  # type: ignore[arg-type]
+    return device, replace(stack, attention=kernel)
 
 
 def log_errors(found: list[Sample], parameters: tuple[Parameter, ...], columns: np.ndarray) -> np.ndarray:
@@ -153,7 +152,7 @@ def fit(
     step = 0.02 * width
 
     def columns(x: np.ndarray) -> np.ndarray:
-        return x[:, None] + np.concatenate([np.zeros((len(x), 1)), np.diag(step)], axis=1)
+        return np.asarray(x[:, None] + np.concatenate([np.zeros((len(x), 1)), np.diag(step)], axis=1))
 
     cache: dict[bytes, np.ndarray] = {}
 

@@ -32,7 +32,9 @@ def parity_chart(payload: dict[str, Any], target: Path) -> None:
     )
     line = (
         alt.Chart(
-            alt.Data(values=[{"measured": low, "predicted": low}, {"measured": high, "predicted": high}])
+            alt.InlineData(
+                values=[{"measured": low, "predicted": low}, {"measured": high, "predicted": high}]
+            )
         )
         .mark_line(color="black", strokeWidth=1)
         .encode(x="measured:Q", y="predicted:Q")
