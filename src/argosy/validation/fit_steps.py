@@ -84,7 +84,7 @@ def with_parameters(
     """
     device, stack = sample.case.device, sample.case.stack
     named: Any = stack.attention  # a name, or in a settled stack the kernel's numbers
-    kernel = attention_kernel(named, device.generation) if isinstance(named, str) else named
+    kernel: Any = attention_kernel(named, device.generation) if isinstance(named, str) else named
     for parameter, values in zip(parameters, columns, strict=True):
         part, field, *rest = parameter.where.split(".")
         if part == "device" and rest[0] in (device.generation, device.name):
