@@ -13,10 +13,9 @@ from argosy.fabric import build_network
 from argosy.planning.context import Context
 from argosy.spec import Stage, Training
 from argosy.training import Device, Job, Layouts, Search, Stack, Steps
-from argosy.training.layout import exclusions
 from argosy.training.memory import MemoryBreakdown, memory
 from argosy.training.memory_traits import StateBytes, memory_traits
-from argosy.training.search import candidates
+from argosy.training.search import OUT_OF_MEMORY, allowed, candidates
 from argosy.workload import count
 
 _BYTES = {"fp32": 4.0, "bf16": 2.0, "fp16": 2.0, "fp8": 1.0}
@@ -188,6 +187,8 @@ def _plan_stage(context: Context, given: Training, stage: Stage, on: Machine) ->
         return StagePlan(
             stage, job, layouts, found.best.take(slice(0, 1)), needed(layouts), found, True, device_bytes
         )
+    if OUT_OF_MEMORY not in found.excluded:
+        return found.excluded
     tightest = _least_memory(
         job, gpus, on.device.node_size, fixed, given.search.micro_batch_max, on.stack.schedules, needed
     )
@@ -206,9 +207,9 @@ def _least_memory(
     schedules: tuple[str, ...],
     needed: Any,
 ) -> Layouts | None:
-    """Of all layouts that divide, the one that needs least memory: how far from fitting the job is."""
+    """Of all layouts that a search may propose, the one that needs least memory: how far from fitting the job is."""
     layouts = candidates(job, gpus, node_size, fixed, micro_batch_max, schedules)
-    valid, _ = exclusions(job.model, job.sequence_length, job.global_batch_sequences, layouts)
+    valid, _ = allowed(job, node_size, layouts, fixed)
     if not valid.any():
         return None
     layouts = layouts.take(valid)

@@ -18,6 +18,7 @@ from argosy.spec.quantity import (
     setting,
 )
 
+LARGEST_FLEET = 1_000_000  # accelerators; cables and layouts of more would take minutes to draw
 Topology = Literal[
     "fat-tree",
     "clos",
@@ -151,7 +152,7 @@ class Fleet(Section):
     """What the job runs on."""
 
     accelerator: Choice = required("a catalog name, or {name, fact: quantity…} to change facts of it")
-    count: int = required("accelerators that the jobs use, spares apart", gt=0)
+    count: int = required("accelerators that the jobs use, spares apart", gt=0, le=LARGEST_FLEET)
     node: Choice | None = setting(
         None, "catalog name of the node, or {name, fact: quantity…}", "the catalog's node for the accelerator"
     )

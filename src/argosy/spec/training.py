@@ -124,6 +124,9 @@ class Search(Section):
     )
 
 
+_LARGEST_BATCH = 100_000_000  # sequences; a thousand times the largest batch that anybody trained with
+
+
 def batch_in_sequences(given: str, sequence_length: int) -> int:
     """Sequences per step from `15360 sequences` or `16 Mtok`; raises ValueError with what to write instead.
 
@@ -132,12 +135,20 @@ def batch_in_sequences(given: str, sequence_length: int) -> int:
     """
     number, _, word = given.partition(" ")
     if word.strip() in ("sequences", "sequence", "seq"):
-        if not number.isdecimal() or int(number) < 1:
-            raise ValueError(f"{given!r} is not a whole number of sequences; {_BATCH_EXAMPLE}")
-        return int(number)
+        try:
+            amount = float(number)
+        except ValueError:
+            amount = 0.0
+        if amount < 1 or amount != int(min(amount, _LARGEST_BATCH + 1.0)):
+            raise ValueError(
+                f"{given!r} is not a whole number of sequences from 1 to {_LARGEST_BATCH:,}; {_BATCH_EXAMPLE}"
+            )
+        return int(amount)
     exact = units.parse(given, "token") / sequence_length
     if exact < 1:
         raise ValueError(f"{given!r} is less than one sequence of {sequence_length} tokens; {_BATCH_EXAMPLE}")
+    if exact > _LARGEST_BATCH:
+        raise ValueError(f"{given!r} is more than {_LARGEST_BATCH:,} sequences; {_BATCH_EXAMPLE}")
     power = 2 ** round(log2(exact))
     if abs(power / exact - 1) <= _POWER_OF_TWO_WITHIN:
         return int(power)
@@ -150,7 +161,7 @@ class Stage(Section):
 
     name: str = setting("", "a name for reports", "stage-1, stage-2…")
     tokens: Tokens = required("tokens trained in this stage")
-    sequence_length: int = required("tokens per sequence", gt=0)
+    sequence_length: int = required("tokens per sequence", gt=0, le=100_000_000)
     global_batch: Annotated[
         int, WithJsonSchema({"type": "string", "examples": ["2048 sequences", "16 Mtok"]})
     ] = required(

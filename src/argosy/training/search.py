@@ -93,11 +93,7 @@ def search(
         job, gpus, device.node_size, dict(fixed or {}), micro_batch_max, tuple(schedules or stack.schedules)
     )
     evaluated = len(layouts)
-    valid, excluded = exclusions(job.model, job.sequence_length, job.global_batch_sequences, layouts)
-    for reason, out in _unwise(job, device.node_size, layouts, set(fixed or ())):
-        if (valid & out).any():
-            excluded[reason] = int((valid & out).sum())
-            valid = valid & ~out
+    valid, excluded = allowed(job, device.node_size, layouts, fixed or ())
     layouts = layouts.take(valid)
     if len(layouts):
         fits = np.broadcast_to(np.asarray(peak_bytes(layouts)) <= capacity_bytes, (len(layouts),))
@@ -114,6 +110,21 @@ def search(
     tied = int((score <= limit).sum())
     seconds = time.perf_counter() - started
     return Search(best, evaluated, len(layouts), seconds, min(tied, keep), tied, excluded)
+
+
+def allowed(
+    job: Job, node_size: int, layouts: Layouts, fixed: Iterable[str] = ()
+) -> tuple[np.ndarray, dict[str, int]]:
+    """Which layouts a search may propose, memory apart (L,), and how many are out for which reason.
+
+    Beside what cannot run (`layout.exclusions`), what a search does not propose unless its fields are `fixed`.
+    """
+    valid, excluded = exclusions(job.model, job.sequence_length, job.global_batch_sequences, layouts)
+    for reason, out in _unwise(job, node_size, layouts, set(fixed)):
+        if (valid & out).any():
+            excluded[reason] = int((valid & out).sum())
+            valid = valid & ~out
+    return valid, excluded
 
 
 def _unwise(job: Job, node_size: int, layouts: Layouts, fixed: set[str]) -> Iterable[tuple[str, np.ndarray]]:
@@ -185,7 +196,8 @@ def _axes(
         "tp": [d for d in divisors(model.heads) if d <= 2 * node_size and gpus % d == 0],
         "pp": [d for d in divisors(gpus) if d <= chunks],
         "vp": list(range(1, 1 + min(chunks // 2, 16))) if "interleaved" in schedules else [1],
-        "cp": [2**i for i in range(8) if gpus % 2**i == 0 and job.sequence_length >= 4096 * 2**i],
+        # A shard of less than 4,096 tokens is too little work to hide the exchange behind.
+        "cp": [2**i for i in range(8) if i == 0 or (gpus % 2**i == 0 and job.sequence_length >= 4096 * 2**i)],
         "ep": [d for d in divisors(experts) if gpus % d == 0],
         # Few experts are wide enough to be divided; many are too narrow to be worth it.
         "etp": [d for d in (1, 2, 4, 8) if d == 1 or (1 < experts <= 16 and d <= node_size)],

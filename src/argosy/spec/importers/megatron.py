@@ -32,6 +32,7 @@ _NUMBERS = (
 _TEXTS = (
     "normalization", "position-embedding-type", "moe-layer-freq", "recompute-granularity", "fp8-format",
     "data-parallel-sharding-strategy", "main-grads-dtype", "exp-avg-dtype", "moe-expert-capacity-factor",
+    "pipeline-model-parallel-layout",
 )
 _FLAGS = (
     "group-query-attention", "swiglu", "disable-bias-linear", "add-qkv-bias",
@@ -280,6 +281,8 @@ def _layout(arguments: _Arguments) -> Layout:
     if "num-layers-per-virtual-pipeline-stage" in arguments.values:
         per_stage = number("num-layers-per-virtual-pipeline-stage")
         virtual = max(1, number("num-layers") // pp // max(1, per_stage))
+    if "pipeline-model-parallel-layout" in arguments.values:
+        virtual = max(1, _chunks(arguments.text("pipeline-model-parallel-layout")) // pp)
     zero = _SHARDING.get(
         arguments.text("data-parallel-sharding-strategy"), 1 if flag("use-distributed-optimizer") else 0
     )
@@ -303,6 +306,15 @@ def _layout(arguments: _Arguments) -> Layout:
             "schedule": "interleaved" if virtual > 1 else "1f1b",
         }
     )
+
+
+def _chunks(layout: str) -> int:
+    """Chunks of `E|(t|)*3t,L`: one more than its bars, those in parentheses as often as they are repeated."""
+    bars, rest = 0, layout
+    for inner, times in re.findall(r"\(([^()]*)\)\*(\d{1,4})", layout):
+        bars += inner.count("|") * int(times)
+        rest = rest.replace(f"({inner})*{times}", "", 1)
+    return bars + rest.count("|") + 1
 
 
 def _precision(arguments: _Arguments) -> Precision:
