@@ -10,7 +10,6 @@ from typing import Any
 
 from argosy.fabric import plan_fabric
 from argosy.planning.context import Context, context
-from argosy.planning.headline import longest
 from argosy.planning.job import JobPlan, plan_job
 from argosy.planning.payload import assumptions, envelope, payload, plain
 from argosy.planning.run import FleetRun, drawn_run, nominal_run
@@ -72,10 +71,6 @@ def plan(scenario: Scenario, draws: int = 2000, seed: int = 0) -> Plan:
     drawn = drawn_run(setting, jobs, network_w, network_usd, draws, seed)
     verdict = _verdict(setting, nominal, fabrics)
     answer = payload(setting, verdict, nominal, drawn, fabrics)
-    if len(answer["training"]) == 1:
-        answer["training"][0]["usd_per_million_tokens"] = (
-            answer["cost"]["total_usd"] / longest(nominal).tokens * 1e6
-        )
     return Plan(setting.scenario, verdict, nominal, drawn, tuple(fabrics), answer)
 
 

@@ -37,7 +37,9 @@ def payload(
     answer = {
         **envelope(context, verdict),
         "headline": headline(nominal, drawn),
-        "training": [training_entry(context, *pair) for pair in zip(nominal.jobs, drawn.jobs, strict=True)],
+        "training": [
+            training_entry(context, nominal, *pair) for pair in zip(nominal.jobs, drawn.jobs, strict=True)
+        ],
         "serving": [],
         "fabrics": fabrics,
         "facility": nominal.facility,
@@ -63,8 +65,11 @@ def ledger(context: Context, run: FleetRun) -> Ledger:
     return trees[0] if len(trees) == 1 else Ledger.parent(context.scenario.name, tuple(trees))
 
 
-def training_entry(context: Context, nominal: JobRun, drawn: JobRun) -> dict[str, Any]:
-    """One job, with the contract's keys; figures of the layout are those of the stage that trains the most tokens."""
+def training_entry(context: Context, run: FleetRun, nominal: JobRun, drawn: JobRun) -> dict[str, Any]:
+    """One job, with the contract's keys; figures of the layout are those of the stage that trains the most tokens.
+
+    Its cost is the run's, by its share of the wall clock.
+    """
     job, main = nominal.job, nominal.job.main
     step = main.nominal.to_dict()
     fleet = context.fleet.count + context.spare_accelerators
@@ -100,7 +105,7 @@ def training_entry(context: Context, nominal: JobRun, drawn: JobRun) -> dict[str
             "tokens": nominal.tokens,
         },
         "tokens_per_gpu_hour": nominal.tokens / (nominal.wall_s * hours),
-        "usd_per_million_tokens": None,
+        "usd_per_million_tokens": run.cost["total_usd"] * nominal.wall_s / run.wall_s / nominal.tokens * 1e6,
     }
 
 
