@@ -42,3 +42,12 @@ def test_one_layout_at_a_time(small, device, network, stack):
         simulate_layout(
             Job(small, 4096, 8), device, network, stack, Layouts.one(pp=[1, 2], grad_accumulation=8)
         )
+
+
+@pytest.mark.parametrize("schedule", ["zero-bubble-h2", "zero-bubble-v", "dualpipe"])
+def test_other_schedules_of_one_layout(small, device, network, stack, schedule):
+    layout, job = Layouts.one(pp=4, grad_accumulation=16), Job(small, 4096, 16)
+    plain = simulate_layout(job, device, network, stack, layout)
+    other = simulate_layout(job, device, network, stack, layout, schedule=schedule)
+    assert other.busy.sum() == pytest.approx(plain.busy.sum())
+    assert other.bubble_fraction < plain.bubble_fraction

@@ -9,21 +9,15 @@ from __future__ import annotations
 
 from collections import deque
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from argosy.ledger import Interval
+from argosy.training.orders import Group, Operation, alone, dualpipe, zero_bubble_h2, zero_bubble_v
 
-SIMULATED = ("gpipe", "1f1b", "interleaved", "zero-bubble")
-
-
-class Operation(NamedTuple):
-    """One piece of work: F forward, B backward (with zero-bubble: of the inputs only), W weight gradients."""
-
-    kind: str
-    chunk: int  # model chunk, 0 … p·v − 1 from the embedding to the head
-    micro_batch: int
+SIMULATED = ("gpipe", "1f1b", "interleaved", "zero-bubble", "zero-bubble-h2", "zero-bubble-v", "dualpipe")
+_EXPLICIT = {"zero-bubble-h2": zero_bubble_h2, "zero-bubble-v": zero_bubble_v, "dualpipe": dualpipe}
 
 
 @dataclass(frozen=True)
@@ -40,23 +34,25 @@ class Simulation:
         return float(1 - self.busy.sum() / (self.seconds * len(self.busy)))
 
 
-def order(schedule: str, rank: int, pp: int, micro_batches: int, vp: int = 1) -> list[Operation]:
-    """The operations of one pipeline rank in the order in which it runs them.
+def order(schedule: str, rank: int, pp: int, micro_batches: int, vp: int = 1) -> list[Group]:
+    """The operations of one pipeline rank in the order in which it runs them, those that run side by side grouped.
 
     GPipe (Huang et al. 2019): all forwards, then all backwards. 1F1B (Narayanan et al. 2019): p − 1 − rank
     forwards, then one forward and one backward in turn. Interleaved (Narayanan et al. 2021): the same over v
     chunks, micro-batches in groups of p. Zero-bubble H1 (Qi et al. 2023): 1F1B of inputs' gradients; weight
     gradients are not listed, the simulation fills idle time with them.
     """
+    if schedule in _EXPLICIT:
+        return _EXPLICIT[schedule](rank, pp, micro_batches)
     work = micro_batches * vp
     forwards = [_forward(k, rank, pp, vp) for k in range(work)]
     backwards = [_backward(k, rank, pp, vp) for k in range(work)]
     if schedule == "gpipe":
-        return forwards + backwards
+        return alone(forwards + backwards)
     ahead = pp - 1 - rank if vp == 1 else 2 * (pp - 1 - rank) + (vp - 1) * pp
     warm = min(ahead, work)
     steady = [op for pair in zip(forwards[warm:], backwards, strict=False) for op in pair]
-    return forwards[:warm] + steady + backwards[work - warm :]
+    return alone(forwards[:warm] + steady + backwards[work - warm :])
 
 
 def _forward(k: int, rank: int, pp: int, vp: int) -> Operation:
@@ -98,18 +94,25 @@ def simulate(
     chunks = len(forward)
     if chunks % vp:
         raise ValueError(f"{chunks} chunks do not divide by {vp} virtual stages")
-    if vp > 1 and micro_batches % (chunks // vp):
+    if schedule == "interleaved" and micro_batches % (chunks // vp):
         raise ValueError(
             f"interleaving needs micro-batches in multiples of the {chunks // vp} ranks, not {micro_batches}"
         )
+    ranks = chunks // vp
+    if schedule == "dualpipe" and (ranks % 2 or micro_batches % 2 or micro_batches < 2 * ranks or vp > 1):
+        raise ValueError(
+            "DualPipe needs an even pipeline of one chunk a rank, and an even 2·p micro-batches or more"
+        )
+    if schedule == "zero-bubble-v" and vp != 2:
+        raise ValueError(f"zero-bubble V has two chunks a rank, not {vp}")
     seconds = {"F": forward, "B": backward, "W": np.zeros_like(forward)}
-    if schedule == "zero-bubble":
+    if schedule == "zero-bubble" or schedule in _EXPLICIT:
         postponed = (
             backward / 2
             if weight_gradient is None
             else np.broadcast_to(_columns(weight_gradient), backward.shape)
         )
-        seconds = {"F": forward, "B": backward - postponed, "W": postponed}
+        seconds = {"F": forward, "B": backward - postponed, "W": postponed, "A": backward}
     return _run(schedule, seconds, chunks // vp, micro_batches, vp, transfer)
 
 
@@ -129,27 +132,29 @@ def _run(
     timeline: list[Interval] = []
     split = schedule == "zero-bubble"
 
-    def execute(rank: int, operation: Operation, earliest: float) -> None:
+    def execute(rank: int, group: Group, earliest: float) -> None:
         start = max(float(clock[rank]), earliest)
-        length = float(seconds[operation.kind][operation.chunk, operation.micro_batch])
-        clock[rank] = done[operation] = start + length
-        busy[rank] += length
-        timeline.append(
-            Interval(start, start + length, f"{operation.kind}{operation.micro_batch}", f"stage {rank}")
-        )
-        if split and operation.kind == "B":
-            postponed[rank].append(operation._replace(kind="W"))
+        lengths = [float(seconds[each.kind][each.chunk, each.micro_batch]) for each in group]
+        end = clock[rank] = start + sum(lengths)
+        busy[rank] += end - start
+        for operation in group:
+            done[operation._replace(kind="B") if operation.kind == "A" else operation] = end
+            if split and operation.kind == "B":
+                postponed[rank].append(operation._replace(kind="W"))
+        name = "+".join(f"{each.kind}{each.micro_batch}" for each in group)
+        timeline.append(Interval(start, float(end), name, f"stage {rank}"))
 
     waiting = deque(range(pp))
     while waiting:
         rank = waiting.popleft()
         moved = False
         while queues[rank]:
-            arrival = _arrival(queues[rank][0], done, pp * vp, pp, transfer)
-            if arrival is None:
+            inputs = [_arrival(each, done, pp * vp, pp, transfer) for each in queues[rank][0]]
+            if None in inputs:
                 break
+            arrival = max(each for each in inputs if each is not None)
             while postponed[rank] and arrival > clock[rank]:
-                execute(rank, postponed[rank].popleft(), 0.0)
+                execute(rank, (postponed[rank].popleft(),), 0.0)
             execute(rank, queues[rank].popleft(), arrival)
             moved = True
         if moved:
@@ -160,7 +165,7 @@ def _run(
             )
     for rank in range(pp):
         while postponed[rank]:
-            execute(rank, postponed[rank].popleft(), 0.0)
+            execute(rank, (postponed[rank].popleft(),), 0.0)
     if any(queues):
         raise RuntimeError("the schedule deadlocked: an order is wrong")
     return Simulation(float(clock.max()), busy, tuple(timeline))
@@ -171,6 +176,8 @@ def _arrival(
 ) -> float | None:
     """When the operation's input is there, or None while nobody has made it."""
     kind, chunk, micro_batch = operation
+    if kind == "W":
+        return 0.0  # its rank has run the backward of the inputs before
     if kind == "F":
         source = None if chunk == 0 else Operation("F", chunk - 1, micro_batch)
     else:

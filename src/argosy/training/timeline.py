@@ -22,31 +22,34 @@ def simulate_layout(
     stack: Stack,
     layout: Layouts,
     slowdown: np.ndarray | None = None,
+    schedule: str | None = None,
 ) -> Simulation:
     """The pipeline of one layout as a timeline of operations; what happens once per step is not in it.
 
     `layout` holds one layout, `device` and `stack` scalars. `slowdown`: factors on the time of every chunk
-    and micro-batch (p·v, m), for stragglers and jitter (default: none). Unlike the closed form it sees that
-    interleaved chunks differ in size. ValueError for a schedule that has no simulated order (DualPipe), or
-    several layouts.
+    and micro-batch (p·v, m), for stragglers and jitter (default: none). `schedule`: another of
+    `schedule.SIMULATED` than the layout's own; zero-bubble V makes two chunks of every stage. Unlike the closed
+    form it sees that interleaved chunks differ in size. ValueError for several layouts, or a schedule that
+    their micro-batches do not fill.
     """
     if len(layout) != 1:
         raise ValueError(f"one layout at a time has a timeline, not {len(layout)}")
     pp, vp, m = (int(x[0]) for x in (layout.pp, layout.vp, layout.grad_accumulation))
+    schedule = schedule or SCHEDULES[int(layout.schedule[0])]
+    vp = 2 if schedule == "zero-bubble-v" else vp
     parts = blocks(job, layout)
     costs = {name: block_seconds(job, device, network, stack, layout, block) for name, block in parts.items()}
+    fields = ("forward", "backward", "weight_gradient")
     passes = {
-        name: np.array([float(np.ravel(cost.forward)[0]), float(np.ravel(cost.backward)[0])])
+        name: np.array([float(np.ravel(getattr(cost, field))[0]) for field in fields])
         for name, cost in costs.items()
     }
     kinds, seconds, start = layer_sequence(job), [], 0
     for size in chunk_sizes(len(kinds), pp * vp):
-        seconds.append(sum((passes[kind] for kind in kinds[start : start + size]), np.zeros(2)))
+        seconds.append(sum((passes[kind] for kind in kinds[start : start + size]), np.zeros(3)))
         start += size
     seconds[0] = seconds[0] + passes["embedding"]
     seconds[-1] = seconds[-1] + passes["head"]
-    forward, backward = np.array(seconds).T[..., None] * (1.0 if slowdown is None else slowdown)
+    forward, backward, weights = np.array(seconds).T[..., None] * (1.0 if slowdown is None else slowdown)
     transfer = pipeline_transfer(parts["head"].work.extra["tp_bytes"], network, layout)
-    return simulate(
-        SCHEDULES[int(layout.schedule[0])], forward, backward, m, vp, float(np.ravel(transfer)[0])
-    )
+    return simulate(schedule, forward, backward, m, vp, float(np.ravel(transfer)[0]), weights)
