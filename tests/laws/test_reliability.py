@@ -95,3 +95,10 @@ def test_expected_maximum_against_quadrature_of_its_density(count: int) -> None:
     mean, _ = integrate.quad(weighted, -2, 12, limit=400, epsabs=1e-12)
     assert law.expected_maximum_of_normals(count) == pytest.approx(mean, abs=1e-7)
     assert law.expected_maximum_of_normals(count) < math.sqrt(2 * math.log(count))
+
+
+def test_poisson_quantile_of_large_means_is_within_one_of_scipy():
+    from scipy.stats import poisson
+
+    means = np.array([5.0, 9_000.0, 12_000.0, 1e6, 1e8])
+    assert law.poisson_quantile(means, 0.999) == pytest.approx(poisson.ppf(0.999, means), abs=1.0)

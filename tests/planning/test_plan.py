@@ -188,3 +188,16 @@ def test_facts_of_the_step_model_are_overridden_like_any_other():
     assert values["stacks.generic.host_layer_s"] == pytest.approx(2e-3)
     with pytest.raises(FactError, match=r"did you mean training\.sustained_clock\.hopper"):
         numbers("{training.sustained_clock.hoper: 0.7}")
+
+
+def test_a_job_that_never_finishes_is_infeasible_and_says_where_its_time_goes():
+    for section in ("maintenance: {per_day: 60, duration: 30 min}", "overrides: {gpu: {mttf: 1 s}}"):
+        plan = planned(SMALL + f"reliability: {{{section}}}\n")
+        assert plan["verdict"]["status"] == "infeasible"
+        assert "never finishes" in plan["verdict"]["reasons"][0]
+        assert plan["ledger"] is None
+
+
+@pytest.mark.parametrize("length", [512, 2048])
+def test_short_sequences_have_layouts(length: int):
+    assert planned(**{"8192": str(length)})["verdict"]["status"] == "feasible"

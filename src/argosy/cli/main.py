@@ -144,7 +144,8 @@ def run(arguments: list[str]) -> int:
         return 0
     except Exception as error:
         if is_mistake(error):
-            print(str(error), file=sys.stderr)
+            placed = type(error).__name__ == "ScenarioError"  # each of its lines begins with file:line:column
+            print(str(error) if placed else f"argosy: {error}", file=sys.stderr)
             return BAD_INPUT
         traceback.print_exc()
         print(

@@ -8,6 +8,7 @@ falling) or all old.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from statistics import NormalDist
 from typing import Any
 
 import numpy as np
@@ -56,14 +57,23 @@ def nodes_in_repair(failures_per_s: Array, repair_s: Array) -> Array:
     return failures_per_s * repair_s
 
 
+_LARGE_MEAN = 10_000.0
+
+
 def poisson_quantile(mean: Array, probability: Array) -> Array:
     """Smallest k with P(N ≤ k) ≥ `probability` for N ~ Poisson(`mean`): the spares that suffice with that
     probability.
 
     `mean` ≥ 0, dimensionless; `probability` in [0, 1 − 1e-12]. Returns floats that are whole numbers. By
-    summing the distribution, e^−m·mᵏ/k!.
+    summing the distribution, e^−m·mᵏ/k!; beyond a mean of 10,000 by the Cornish–Fisher expansion
+    m + z√m + (z² − 1)/6 of the quantile (Fisher & Cornish 1960), which is then within one.
     """
     mean = np.asarray(mean, dtype=float)
+    if np.max(mean, initial=0.0) > _LARGE_MEAN:
+        z = NormalDist().inv_cdf(float(np.max(probability)))
+        large = np.ceil(mean + z * np.sqrt(mean) + (z * z - 1.0) / 6.0)
+        small = poisson_quantile(np.minimum(mean, _LARGE_MEAN), probability)
+        return _plain(np.where(mean > _LARGE_MEAN, large, small))
     most = int(np.max(mean + 12.0 * np.sqrt(mean), initial=0.0)) + 50  # beyond it lies less than 1e-14
     logarithms = np.log(np.arange(1.0, most + 1.0))
     with np.errstate(divide="ignore", invalid="ignore"):

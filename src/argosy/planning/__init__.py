@@ -12,10 +12,11 @@ from argosy.fabric import plan_fabric
 from argosy.planning.context import Context, context
 from argosy.planning.job import JobPlan, plan_job
 from argosy.planning.payload import assumptions, envelope, payload, plain
-from argosy.planning.run import FleetRun, drawn_run, nominal_run
+from argosy.planning.run import FleetRun, closed_form, drawn_run, nominal_run
 from argosy.planning.verdict import (
     Constraint,
     Verdict,
+    endless,
     judge,
     memory_constraint,
     power_constraints,
@@ -24,6 +25,8 @@ from argosy.planning.verdict import (
 from argosy.spec import Scenario
 
 __all__ = ["Constraint", "Plan", "Verdict", "plan"]
+
+LONGEST_S = 1e11  # three thousand years: a longer job never finishes
 
 
 @dataclass(frozen=True)
@@ -59,7 +62,7 @@ def plan(scenario: Scenario, draws: int = 2000, seed: int = 0) -> Plan:
     for given in scenario.training:
         planned = plan_job(setting, given)
         if isinstance(planned, dict):
-            return _undividable(setting, given.name, planned)
+            return _without_run(setting, undividable(given.name, planned))
         jobs.append(planned)
     fabrics = plan_fabric(setting.fleet, setting.values)
     network_w = sum(float(fabric["w"] or 0.0) for fabric in fabrics)
@@ -67,6 +70,10 @@ def plan(scenario: Scenario, draws: int = 2000, seed: int = 0) -> Plan:
     network_usd = (
         sum(float(price) for price in prices) if all(price is not None for price in prices) else None
     )
+    for job in jobs:
+        life = closed_form(setting, job)
+        if not life.wall_s(job.work_s) < LONGEST_S:
+            return _without_run(setting, endless(job.training.name, life.notes, life.shares))
     nominal = nominal_run(setting, jobs, network_w, network_usd)
     drawn = drawn_run(setting, jobs, network_w, network_usd, draws, seed)
     verdict = _verdict(setting, nominal, fabrics)
@@ -85,8 +92,8 @@ def _verdict(setting: Context, nominal: FleetRun, fabrics: list[dict[str, Any]])
     return judge(constraints, problems, cautions)
 
 
-def _undividable(setting: Context, name: str, excluded: dict[str, int]) -> Plan:
-    verdict = undividable(name, excluded)
+def _without_run(setting: Context, verdict: Verdict) -> Plan:
+    """The answer where there is no run to account for."""
     empty: dict[str, Any] = {
         "headline": [],
         "training": [],
@@ -95,8 +102,8 @@ def _undividable(setting: Context, name: str, excluded: dict[str, int]) -> Plan:
         "facility": None,
         "cost": None,
         "ledger": None,
+        "facts": [],
+        "notes": [],
     }
-    answer = plain(
-        {**envelope(setting, verdict), **empty, "assumptions": assumptions(setting), "facts": [], "notes": []}
-    )
+    answer = plain({**envelope(setting, verdict), **empty, "assumptions": assumptions(setting)})
     return Plan(setting.scenario, verdict, None, None, (), answer)

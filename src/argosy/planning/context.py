@@ -79,11 +79,15 @@ def context(scenario: Scenario) -> Context:
 
 
 def _sufficient_spares(scenario: Scenario, values: Values, node_size: int) -> int:
-    """Spare nodes that suffice at 99.9 % of moments, by the scenario's failure rates and repair time."""
+    """Spare nodes that suffice at 99.9 % of moments, by the scenario's failure rates and repair time.
+
+    Never more than the fleet's own nodes: where that many fail, spares are not the remedy.
+    """
     given, count = scenario.reliability, scenario.fleet.count
+    nodes = -(-count // node_size)
     overrides = {name: override.rate_per_s for name, override in given.overrides.items()}
-    rates = failure_rates(values, given.preset, count, -(-count // node_size), overrides)
-    return int(spares_needed(rates, given.repair))
+    rates = failure_rates(values, given.preset, count, nodes, overrides)
+    return int(min(spares_needed(rates, given.repair), nodes))
 
 
 def _usual_node(catalog: Catalog, accelerator: str) -> CatalogChoice:

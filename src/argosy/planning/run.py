@@ -15,7 +15,7 @@ from argosy.facility import ItLoad, PowerPhases, capital, cost, facility, node_p
 from argosy.planning.context import Context
 from argosy.planning.job import JobPlan, checkpoint_bytes, machine
 from argosy.planning.life import JobReliability, job_reliability
-from argosy.reliability import STATES
+from argosy.reliability import STATES, Goodput
 
 Array = Any  # float, or draws (n,)
 HOUR, DAY = 3600.0, 86400.0
@@ -86,6 +86,11 @@ def drawn_run(
     """`draws` runs: facts and the step model's residual drawn together, one life of failures each."""
     drawn = context.drawn(draws, seed)
     return _fleet(drawn, [_drawn_job(drawn, job, draws, seed) for job in jobs], network_w, network_usd)
+
+
+def closed_form(context: Context, job: JobPlan) -> Goodput:
+    """Shares of the job's wall clock by state, at central facts."""
+    return _reliability(context, job).goodput()
 
 
 def _reliability(context: Context, job: JobPlan) -> JobReliability:

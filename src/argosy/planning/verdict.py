@@ -102,3 +102,11 @@ def undividable(name: str, excluded: Mapping[str, int]) -> Verdict:
     return Verdict(
         "infeasible", "layout", None, reasons or (f"{name}: no layout takes exactly this many accelerators",)
     )
+
+
+def endless(name: str, notes: Sequence[str], shares: Mapping[str, float]) -> Verdict:
+    """Infeasible because the job never finishes: what its time would go to instead, largest share first."""
+    ranked = sorted(((share, state) for state, share in shares.items() if share > 0), reverse=True)
+    spent = ", ".join(f"{state.replace('_', ' ')} {share:.0%}" for share, state in ranked[:3])
+    reasons = (f"{name} never finishes: its time would go to {spent}", *notes)
+    return Verdict("infeasible", "failures and planned stops", None, reasons)

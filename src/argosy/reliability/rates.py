@@ -189,7 +189,7 @@ def _overridden(
 
 
 def _unknown(what: str, name: str, known: list[str]) -> str:
-    near = get_close_matches(name, known, n=3)
+    near = get_close_matches(name, list(dict.fromkeys(known)), n=3)
     return f"unknown {what}; " + (
         f"did you mean {', '.join(near)}?" if near else f"known: {', '.join(dict.fromkeys(known))}"
     )

@@ -145,6 +145,7 @@ class Spares(Section):
         "hot spare nodes",
         "as many as suffice at 99.9 % of moments, by the failure rates and the repair time",
         ge=0,
+        le=LARGEST_FLEET // 8,
     )
 
 
