@@ -27,6 +27,11 @@ COMMANDS: dict[str, tuple[str, str, str]] = {
         "Build a fabric from its cables: switches, links, bisection, price, power.",
         "Decide",
     ),
+    "timeline": (
+        "argosy.cli.timeline:timeline",
+        "One step of the chosen layout, operation by operation: chart, Perfetto trace.",
+        "Decide",
+    ),
     "export": (
         "argosy.cli.export:app",
         "Write the chosen layout as files that start the job: Megatron-LM, torchtitan, Slurm, Kubernetes, NCCL.",

@@ -11,8 +11,8 @@ import numpy as np
 from argosy import training
 from argosy.facts import Fact, Values
 from argosy.facts.values import two_piece_normal
-from argosy.planning.context import Context
-from argosy.planning.job import machine, stack_name, step_job
+from argosy.planning.context import Context, stack_name
+from argosy.planning.job import machine, step_job
 from argosy.spec import Stage, Training
 from argosy.study.measurements import Measurement
 from argosy.training import Job
@@ -91,7 +91,7 @@ class Predictor:
         ]
 
     def _logs(self, values: Values) -> np.ndarray:
-        name = stack_name(self.job.stack)
+        name = stack_name(self.job)
         on = machine(replace(self.setting, values=values), name)
         traits, state = memory_traits(name, values), StateBytes.of(self.job.precision)
         steps, peaks = np.empty(self.runs), np.empty(self.runs)

@@ -21,6 +21,12 @@ class Operation(NamedTuple):
 
 
 Group = tuple[Operation, ...]
+_KINDS = {"F": "forward", "B": "backward", "W": "weight gradients", "A": "backward"}
+
+
+def kind(state: str) -> str:
+    """What an interval's state such as `F3`, `W2` or `F3+A1` is, in words."""
+    return " and ".join(dict.fromkeys(_KINDS.get(part[:1], part) for part in state.split("+")))
 
 
 def alone(operations: list[Operation]) -> list[Group]:
