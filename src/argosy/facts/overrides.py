@@ -15,6 +15,9 @@ _FIELDS = ("value", "low", "high", "kind", "source", "verified", "note", "unit")
 _LARGEST = 4_000_000  # bytes of an overrides file: a calibration of the whole catalog is a tenth of that
 
 
+_DIVISORS = ("FLOP/s", "byte/s", "bit/s", "byte")  # units of what a time is divided by, or filled
+
+
 def apply(catalog: Catalog, overrides: Mapping[str, Any] | str | Path, where: str) -> Catalog:
     """See `Catalog.with_overrides`."""
     places: Mapping[str, str] = {}
@@ -81,6 +84,8 @@ def read_fact(data: Any, unit: str, known: Fact | None, where: str) -> Fact:
     value, low, high = numbers["value"], numbers.get("low"), numbers.get("high")
     if (low is not None and low > value) or (high is not None and high < value):
         raise FactError(f"{where}: the value is outside of its band; write low ≤ value ≤ high")
+    if value == 0 and unit in _DIVISORS:
+        raise FactError(f"{where}: is zero, but times are divided by it; write a number above zero")
     kind = str(fields.get("kind") or (known.kind if known else ""))
     source = str(fields.get("source") or "assumption: given by the user without a source")
     return Fact(

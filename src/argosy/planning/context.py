@@ -9,9 +9,9 @@ from argosy.facts import Catalog, Fact, FactError, Values
 from argosy.facts.catalog import suggest
 from argosy.facts.overrides import read_fact
 from argosy.reliability import failure_rates, spares_needed
-from argosy.spec import CatalogChoice, Fleet, Scenario, Spares
+from argosy.spec import CatalogChoice, Fleet, Scenario, Spares, Training
 from argosy.spec.quantity import MODEL_FACTS
-from argosy.training import device_facts, residual_facts, stack_facts
+from argosy.training import PRESETS, device_facts, residual_facts, stack_facts
 from argosy.training.memory_traits import memory_facts
 
 
@@ -59,6 +59,8 @@ def context(scenario: Scenario) -> Context:
     catalog = scenario.catalog()
     overrides = scenario.assumptions.overrides
     own = {path: given for path, given in overrides.items() if path.startswith(MODEL_FACTS)}
+    for job in scenario.training:
+        own |= {f"stacks.{stack_name(job)}.{name}": given for name, given in job.assume.items()}
     accelerator = catalog.entry("accelerators", scenario.fleet.accelerator.name).name
     choice = scenario.fleet.node or _usual_node(catalog, accelerator)
     node = catalog.entry("nodes", choice.name).name
@@ -88,6 +90,14 @@ def _sufficient_spares(scenario: Scenario, values: Values, node_size: int) -> in
     overrides = {name: override.rate_per_s for name, override in given.overrides.items()}
     rates = failure_rates(values, given.preset, count, nodes, overrides)
     return int(min(spares_needed(rates, given.repair), nodes))
+
+
+def stack_name(job: Training) -> str:
+    """The preset of a job's software stack; `auto` is today's common one. FactError for an unknown name."""
+    name = "megatron-core" if job.stack == "auto" else job.stack
+    if name not in PRESETS:
+        raise FactError(f"training.{job.name}.stack: no software stack {name!r}; {suggest(name, PRESETS)}")
+    return name
 
 
 def _usual_node(catalog: Catalog, accelerator: str) -> CatalogChoice:

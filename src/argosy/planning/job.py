@@ -10,7 +10,7 @@ import numpy as np
 
 from argosy import training
 from argosy.fabric import build_network
-from argosy.planning.context import Context
+from argosy.planning.context import Context, stack_name
 from argosy.spec import Stage, Training
 from argosy.training import Device, Job, Layouts, Search, Stack, Steps
 from argosy.training.memory import MemoryBreakdown, memory
@@ -126,19 +126,9 @@ def machine(context: Context, stack: str) -> Machine:
     return Machine(device, build_network(context.fleet, values), Stack.from_values(values, stack))
 
 
-def stack_name(given: str) -> str:
-    """The preset of the software stack; `auto` is today's common one. KeyError for an unknown name."""
-    name = "megatron-core" if given == "auto" else given
-    if name not in training.PRESETS:
-        from argosy.facts import FactError
-
-        raise FactError(f"no software stack {name!r}; write one of {', '.join(training.PRESETS)}")
-    return name
-
-
 def plan_job(context: Context, given: Training) -> JobPlan | dict[str, int]:
     """The job's stages with their layouts; or, where no layout divides at all, how many are out for which reason."""
-    name = stack_name(given.stack)
+    name = stack_name(given)
     on = machine(context, name)
     stages = []
     for stage in given.stages:
