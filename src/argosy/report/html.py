@@ -30,7 +30,7 @@ def plan_html(plan: Mapping[str, Any]) -> str:
         sections.append(_facility(plan))
     if plan.get("cost"):
         sections.append(_cost(plan))
-    sections += [_facts(plan), _footer(plan)]
+    sections += [_assumptions(plan), _facts(plan), _footer(plan)]
     body = "\n".join(sections)
     return (
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">'
@@ -172,7 +172,7 @@ def _facility(plan: Mapping[str, Any]) -> str:
             f"{write.count(site['racks'])} of {write.significant(site['rack_kw'])} kW, cooled by {escape(site['cooling'])}",
         ],
         ["water", f"{write.large(site['water_kg'])} kg"],
-        ["carbon", f"{write.significant(site['carbon_kg'] / 1e3)} t CO2e, {escape(site['carbon_basis'])}"],
+        ["carbon", f"{write.significant(site['carbon_kg'] / 1e3)} t CO2e; {escape(site['carbon_basis'])}"],
         ["boundary", escape(site["boundary"])],
     ]
     return _section("Facility", _table(["", ""], rows, set()))
@@ -188,38 +188,38 @@ def _cost(plan: Mapping[str, Any]) -> str:
     return _section("Cost", _table(["line", "USD", "share"], rows, {1, 2}))
 
 
+def _assumptions(plan: Mapping[str, Any]) -> str:
+    """What rests on nobody's measurement: to be looked at before the answer is believed."""
+    rows = []
+    for item in plan.get("assumptions") or []:
+        path = f"<code>{escape(item['path'])}</code>"
+        value = f"{escape(_value(item['value']))} {escape(item['unit'])}"
+        rows.append([path, value, escape(item["note"].removeprefix("assumption").lstrip(": "))])
+    return _section("Assumptions", _table(["what", "value", "assumed because"], rows, set())) if rows else ""
+
+
 def _facts(plan: Mapping[str, Any]) -> str:
+    """Every fact that was used, with its band and source, folded away until asked for."""
     rows = []
     for fact in plan.get("facts") or []:
-        band = (
-            f"{write.significant(fact['low'])} – {write.significant(fact['high'])}"
-            if fact["low"] is not None and fact["high"] is not None
-            else ""
-        )
-        source = escape(fact["source"]) or '<span class="assumed">assumption</span>'
-        rows.append(
-            [
-                f"<code>{escape(fact['path'])}</code>",
-                f"{write.significant(fact['value'], 4)} {escape(fact['unit'])}",
-                band,
-                escape(fact["kind"]),
-                source,
-            ]
-        )
-    assumed = [
-        [
-            f"<code>{escape(item['path'])}</code>",
-            escape(str(item["value"])),
-            "",
-            "",
-            '<span class="assumed">assumption: </span>' + escape(item.get("note", "")),
-        ]
-        for item in plan.get("assumptions") or []
-    ]
+        known = None not in (fact["low"], fact["high"])
+        band = f"{write.significant(fact['low'])} – {write.significant(fact['high'])}" if known else ""
+        number = f"{write.significant(fact['value'], 4)} {escape(fact['unit'])}"
+        source = escape(fact["source"]) or "assumption"
+        rows.append([f"<code>{escape(fact['path'])}</code>", number, band, escape(fact["kind"]), source])
+    table = _table(["path", "value", "band (90 %)", "kind", "source"], rows, set())
     return _section(
-        "Facts and assumptions behind it",
-        _table(["path", "value", "band (90 %)", "kind", "source"], assumed + rows, {1, 2}),
+        "Facts", f"<details><summary>{len(rows)} facts, with their sources</summary>{table}</details>"
     )
+
+
+def _value(value: Any) -> str:
+    """A setting in words: numbers with four digits, nothing for an empty mapping."""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, int | float):
+        return write.significant(value, 4)
+    return "none" if value in ({}, [], None) else str(value)
 
 
 def _footer(plan: Mapping[str, Any]) -> str:
