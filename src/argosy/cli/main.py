@@ -73,6 +73,11 @@ COMMANDS: dict[str, tuple[str, str, str]] = {
         "Turn a few measured steps into overrides of the facts that they tell about.",
         "Trust",
     ),
+    "ablation": (
+        "argosy.cli.ablation:ablation",
+        "What each of several changes gains at one layout, and where in the ledger.",
+        "Decide",
+    ),
     "validate": ("argosy.cli.validate:validate", "Predict measured runs and show the errors.", "Trust"),
 }
 
