@@ -10,6 +10,7 @@ import os
 import sys
 import traceback
 from importlib import import_module
+from io import TextIOWrapper
 
 import typer
 
@@ -133,6 +134,9 @@ def main(arguments: list[str] | None = None) -> None:
 
 def run(arguments: list[str]) -> int:
     """Run one command; its exit code. User mistakes are told in one message each, bugs with their traceback."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):
+            stream.reconfigure(errors="replace")  # a terminal that cannot show µ shows a question mark
     completing = "_ARGOSY_COMPLETE" in os.environ
     wanted = "*" if completing else next((word for word in arguments if not word.startswith("-")), None)
     try:
@@ -148,12 +152,17 @@ def run(arguments: list[str]) -> int:
     except (KeyboardInterrupt, typer.Abort):
         print("argosy: interrupted", file=sys.stderr)
         return INTERRUPTED
-    except BrokenPipeError:
+    except (BrokenPipeError, SystemExit) as leaving:
+        if not isinstance(leaving, BrokenPipeError) and not isinstance(leaving.__context__, BrokenPipeError):
+            raise
         # The reader of our output left (`argosy ... | head`): nothing more to say, and no traceback at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except Exception as error:
         if is_mistake(error):
+            if isinstance(error, OSError):
+                print(f"argosy: {error.filename}: {error.strerror}", file=sys.stderr)
+                return BAD_INPUT
             placed = type(error).__name__ == "ScenarioError"  # each of its lines begins with file:line:column
             print(str(error) if placed else f"argosy: {error}", file=sys.stderr)
             return BAD_INPUT

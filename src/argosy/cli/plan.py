@@ -19,7 +19,7 @@ def plan(
     ),
     markdown: bool = typer.Option(False, "--md", help="Print the plan as Markdown, for a pull request."),
     draws: int = typer.Option(
-        2000, "--draws", min=100, help="Joint draws of facts, model residuals and failures."
+        2000, "--draws", min=100, max=100_000, help="Joint draws of facts, model residuals and failures."
     ),
     seed: int = typer.Option(0, "--seed", help="Seed of the draws: the same seed gives the same answer."),
 ) -> None:
