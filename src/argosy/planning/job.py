@@ -11,6 +11,7 @@ import numpy as np
 from argosy import training
 from argosy.fabric import build_network
 from argosy.planning.context import Context, stack_name
+from argosy.planning.objectives import phases, ranked_by
 from argosy.spec import Stage, Training
 from argosy.training import Device, Job, Layouts, Search, Stack, Steps
 from argosy.training.memory import MemoryBreakdown, memory
@@ -101,21 +102,11 @@ class JobPlan:
 
     def phases(self) -> dict[str, float]:
         """Seconds of the whole job by what an accelerator does: compute, memory, communication, idle. They sum to `work_s`."""
-        breakdown, parts = (dict.fromkeys(training.BREAKDOWN, 0.0), dict[str, float]())
+        sums: dict[str, float] = {}
         for stage in self.stages:
-            for key, seconds in stage.nominal.breakdown.items():
-                breakdown[key] += float(seconds[0]) * stage.steps
-            for key, seconds in stage.nominal.compute_parts.items():
-                parts[key] = parts.get(key, 0.0) + float(seconds[0]) * stage.steps
-        memory_bound = parts["memory_bound"] + breakdown["optimizer"]
-        exposed = sum(breakdown[key] for key in breakdown if key.endswith("_exposed"))
-        idle = breakdown["bubble"] + breakdown["straggler"] + breakdown["other"]
-        return {
-            "compute_s": breakdown["compute"] - parts["memory_bound"],
-            "memory_s": memory_bound,
-            "communication_s": exposed,
-            "idle_s": idle,
-        }
+            for key, seconds in phases(stage.nominal).items():
+                sums[key] = sums.get(key, 0.0) + float(seconds[0]) * stage.steps
+        return sums
 
 
 def machine(context: Context, stack: str) -> Machine:
@@ -171,6 +162,7 @@ def _plan_stage(context: Context, given: Training, stage: Stage, on: Machine) ->
     found = training.search(
         job, on.device, on.network, on.stack, gpus,
         lambda layouts: needed(layouts).peak_reserved, capacity, fixed, given.search.micro_batch_max,
+        rank=ranked_by(context, given.search.objective),
     )  # fmt: skip
     if found.best is not None:
         layouts = found.best.layouts.take(slice(0, 1))

@@ -168,10 +168,6 @@ def notes(context: Context, run: FleetRun, fabrics: list[dict[str, Any]]) -> lis
         ]
     for job in run.jobs:
         told += [f"{job.job.training.name} is {job.job.grade}: {reason}" for reason in job.job.grade_reasons]
-        if job.job.training.search.objective != "time":
-            told.append(
-                f"{job.job.training.name}: layouts are ranked by time, not by {job.job.training.search.objective}"
-            )
     return told
 
 
