@@ -79,6 +79,11 @@ COMMANDS: dict[str, tuple[str, str, str]] = {
         "What each of several changes gains at one layout, and where in the ledger.",
         "Decide",
     ),
+    "pareto": (
+        "argosy.cli.pareto:pareto",
+        "Layouts and fleet sizes that nothing beats in time, money and energy at once.",
+        "Decide",
+    ),
     "validate": ("argosy.cli.validate:validate", "Predict measured runs and show the errors.", "Trust"),
 }
 

@@ -1,0 +1,56 @@
+"""`argosy pareto`: layouts and fleet sizes that nothing beats in time, money and energy at once."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+
+def pareto(
+    scenario: Annotated[Path, typer.Argument(help="The scenario, a YAML file.", show_default=False)],
+    counts: Annotated[
+        str | None, typer.Option("--counts", help="Fleet sizes to compare, with commas: 1024,2048,4096.")
+    ] = None,
+    job: Annotated[str | None, typer.Option("--job", help="The training job (default: the first).")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON and nothing else.")] = False,
+) -> None:
+    """The layouts and fleet sizes that no other beats in time, money and energy at once."""
+    from argosy import load
+    from argosy.study.pareto import pareto_front
+
+    sizes = []
+    for word in (counts or "").split(","):
+        if word.strip():
+            if not word.strip().isdecimal() or int(word) < 1:
+                raise typer.BadParameter(f"{word.strip()!r} is no number of accelerators")
+            sizes.append(int(word))
+    answer = pareto_front(load(scenario), sizes, job)
+    if as_json:
+        print(json.dumps(answer, indent=1, ensure_ascii=False))
+        return
+    from rich.console import Console
+    from rich.table import Table
+
+    from argosy.report import text as write
+
+    front = [point for point in answer["points"] if point["front"]]
+    console = Console(highlight=False)
+    console.print(
+        f"{len(front)} of {len(answer['points'])} leading choices are beaten by none; while nothing fails"
+    )
+    table = Table("GPUs", "days", "cost", "MWh", "layout")
+    for point in front:
+        table.add_row(
+            write.count(point["gpus"]),
+            f"{point['time_s'] / 86400:.3g}",
+            write.dollars(point["cost_usd"]),
+            f"{point['energy_j'] / 3.6e9:,.4g}",
+            write.layout_arithmetic(point["layout"]) + f", recompute {point['layout']['recompute']}",
+        )
+    console.print(table)
+    for count, reasons in answer["excluded"].items():
+        worst = max(reasons.items(), key=lambda item: item[1], default=("nothing divides", 0))
+        console.print(f"{int(count):,}: no layout; mostly: {worst[0]}")

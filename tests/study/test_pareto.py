@@ -1,0 +1,66 @@
+"""The front over layouts and fleets: nothing dominates it, and its points are the planner's own."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+import argosy
+from argosy.cli.main import run as command
+from argosy.facts import FactError
+from argosy.planning.context import context
+from argosy.planning.job import plan_job
+from argosy.study.pareto import pareto_front
+
+SCENARIO = """
+name: small
+fleet: {accelerator: H100-SXM, count: 128}
+training: {name: pretrain, model: llama-3.1-8b, tokens: 1e11, sequence_length: 8192, global_batch: 512 sequences}
+"""
+
+
+@pytest.fixture(scope="module")
+def answer() -> dict:
+    return pareto_front(argosy.loads(SCENARIO), [64, 128], kept=40)
+
+
+def test_no_point_beats_one_on_the_front_and_every_other_is_beaten(answer):
+    keys = ("time_s", "cost_usd", "energy_j")
+
+    def beaten(point):
+        mine = [point[key] for key in keys]
+        others = ([other[key] for key in keys] for other in answer["points"])
+        return any(
+            all(a <= b for a, b in zip(other, mine, strict=True)) and other != mine for other in others
+        )
+
+    assert {point["gpus"] for point in answer["points"]} == {64, 128}
+    for point in answer["points"]:
+        assert point["front"] == (not beaten(point))
+
+
+def test_the_fastest_of_each_fleet_is_the_planners_choice(answer):
+    for count in (64, 128):
+        scenario = argosy.loads(SCENARIO.replace("128", str(count)))
+        planned = plan_job(context(scenario), scenario.training[0])
+        fastest = min(point["time_s"] for point in answer["points"] if point["gpus"] == count)
+        assert fastest == pytest.approx(planned.work_s, rel=1e-9)
+
+
+def test_layouts_are_listed_once(answer):
+    seen = [tuple(point["layout"].values()) for point in answer["points"]]
+    assert len(seen) == len(set(seen))
+
+
+def test_what_does_not_fit_is_told(tmp_path, capsys):
+    large = SCENARIO.replace("llama-3.1-8b", "llama-3.1-405b")
+    with pytest.raises(FactError, match="no layout fits"):
+        pareto_front(argosy.loads(large), [8])
+    with pytest.raises(FactError, match="whole nodes"):
+        pareto_front(argosy.loads(SCENARIO), [100])
+    (tmp_path / "s.yaml").write_text(SCENARIO, encoding="utf-8")
+    assert command(["pareto", str(tmp_path / "s.yaml"), "--counts", "some"]) == 1
+    assert "no number of accelerators" in capsys.readouterr().err
+    assert command(["pareto", str(tmp_path / "s.yaml"), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["schema"] == "argosy.pareto/1"
