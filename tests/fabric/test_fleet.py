@@ -131,6 +131,40 @@ def test_faults_are_named(values, fabric, words):
         plan_fabric(fleet(**fabric), values)
 
 
-def test_a_torus_is_not_priced_for_training(values):
-    with pytest.raises(DesignError, match="not modelled yet"):
+def test_pods_hold_the_spares_too(values):
+    (row,) = plan_fabric(fleet(16384, spares=32, topology="multi-pod", pods=8), values)
+    assert row["hosts"] == 2080 and row["endpoints"] == 2080 * 8
+
+
+def test_multi_plane_closes_in_two_tiers_for_deepseek(values):
+    (row,) = plan_fabric(fleet(2048, "H800-SXM", spares=8, topology="multi-plane", planes=8), values)
+    assert [tier["name"] for tier in row["tiers"]] == ["leaf", "spine"]
+    assert row["endpoints"] == 2112 and not row["problems"]
+
+
+def test_a_torus_larger_than_a_pod_is_refused(values):
+    with pytest.raises(DesignError, match="larger than the 8"):
         build_network(fleet(4096, topology="torus"), values)
+
+
+def test_two_tiers_of_a_cloudmatrix_lie_inside_the_cards(values):
+    asked = {
+        "accelerator": "Ascend-910C",
+        "count": 768,
+        "node": "CloudMatrix384-node",
+        "fabrics": [
+            {"topology": "supernode"},
+            {"topology": "fat-tree", "link": "400 Gb/s", "protocol": "roce"},
+        ],
+        "spares": {"nodes": 0},
+    }
+    network = build_network(Fleet.model_validate(asked), values)
+    assert [level.size for level in network.levels][:2] == [8, 384]
+    assert network.levels[1].bandwidth == pytest.approx(392e9)
+    inside, across = (float(network.collective("all_to_all", 1e9, size, 1)) for size in (384, 768))
+    assert inside > 383 / 384 * 1e9 / 392e9 and across > 2 * inside
+    alone = asked | {"fabrics": asked["fabrics"][:1]}
+    with pytest.raises(DesignError, match="more than one supernode of 384"):
+        build_network(Fleet.model_validate(alone), values)
+    one = build_network(Fleet.model_validate(alone | {"count": 384}), values)
+    assert float(one.collective("all_to_all", 1e9, 384, 1)) == pytest.approx(inside, rel=0.01)

@@ -9,9 +9,11 @@ from typing import Any
 
 from argosy.fabric import pairs
 from argosy.fabric.analysis import oversubscription
-from argosy.fabric.fleet import NOT_TREES, fleet_protocol, fleet_topology
+from argosy.fabric.fleet import NOT_TREES, fleet_design, fleet_protocol, fleet_topology
 from argosy.fabric.network import Level, TieredNetwork
 from argosy.fabric.topologies import DesignError, Topology
+from argosy.fabric.topologies.direct import supernode_domains, torus_links_of_chip
+from argosy.fabric.torus import TorusNetwork
 from argosy.facts import load_catalog
 
 Array = Any
@@ -33,6 +35,7 @@ class Outer:
 
 
 HABIT = {"infiniband": "adaptive", "roce": "ecmp", "efa": "spray", "ici": "static", "ub": "static"}
+TORUS_PROTOCOL, SUPERNODE_PROTOCOL = "ici", "ub"  # of accelerators joined without hosts in the path
 
 
 @dataclass(frozen=True)
@@ -46,22 +49,84 @@ class Transport:
     delivered: float | None = None
 
 
-def build_network(fleet: Any, values: Any) -> TieredNetwork:
+def build_network(fleet: Any, values: Any) -> TieredNetwork | TorusNetwork:
     """The network of a fleet's compute fabric, its domains and shares found from the cable list.
 
     `fleet`: spec.Fleet; `values`: facts.Values (scalars, or draws of shape (n,), which the network then
-    carries). FactError (DesignError) for names and topologies that are not known, or not yet modelled for
-    communication.
+    carries). A supernode's own fabric gives the levels inside it; what joins supernodes is the first other
+    compute fabric. FactError (DesignError) for names and topologies that are not known.
     """
-    fabric = fleet.compute_fabric
-    if fabric.topology in NOT_TREES:
-        raise DesignError(f"communication over a {fabric.topology} is not modelled yet, only its cables are")
     accelerator = load_catalog().entry("accelerators", fleet.accelerator.name).name
     domain = int(values.facts[f"accelerators.{accelerator}.scale_up_domain"].value)
+    fabric = fleet.compute_fabric
+    if fabric.topology == "torus":
+        return torus_network(fleet, fabric, values, accelerator)
+    inner = None
+    if fabric.topology == "supernode":
+        inner = fabric
+        fabric = next((f for f in fleet.fabrics if f.role == "compute" and f.topology not in NOT_TREES), None)
+        if fabric is None:
+            return _one_supernode(fleet, inner, values, accelerator, domain)
     transport = Transport(fleet_protocol(fleet, fabric), fabric.routing, fabric.delivered)
     balanced = fabric.pods if fabric.placement == "balanced" else None
     topology = fleet_topology(fleet, fabric)
-    return network_over(topology, values, accelerator, domain, transport, fleet.count, balanced)
+    network = network_over(topology, values, accelerator, domain, transport, fleet.count, balanced)
+    return network if inner is None else _with_supernode(network, inner, values, accelerator, domain)
+
+
+def torus_network(fleet: Any, fabric: Any, values: Any, accelerator: str) -> TorusNetwork:
+    """The torus of a fleet. A hop takes the transport's share of NCCL's shortest network hop (an assumption)."""
+    design = fleet_design(fleet, fabric)
+    protocol = fabric.protocol or TORUS_PROTOCOL
+    sides = design.shape or ()
+    return TorusNetwork(
+        sides,
+        values[f"accelerators.{accelerator}.scale_up_bandwidth"] / torus_links_of_chip(sides),
+        fabric.delivered or values[f"transports.{protocol}.delivered"],
+        values[f"transports.{protocol}.latency_scale"] * pairs.NET_RING_S[0],
+    )
+
+
+def _one_supernode(fleet: Any, fabric: Any, values: Any, accelerator: str, domain: int) -> TieredNetwork:
+    """A fleet that is no larger than one supernode."""
+    if fleet.count > domain:
+        raise DesignError(
+            f"{fleet.count} accelerators are more than one supernode of {domain}: add a compute fabric "
+            "that joins them by their cards, such as {role: compute, topology: fat-tree}"
+        )
+    generation = pairs.nearest_generation(
+        float(values.facts[f"accelerators.{accelerator}.scale_up_bandwidth"].value)
+    )
+    measured = pairs.links_of_chip(
+        load_catalog().entry("accelerators", accelerator).text.get("generation", "")
+    )
+    rate = values[f"accelerators.{accelerator}.scale_up_bandwidth"]
+    network = tiered_network(
+        measured or generation, domain, rate, [], 1.0, fleet.count, reduces=bool(measured)
+    )
+    return _with_supernode(network, fabric, values, accelerator, domain)
+
+
+def _with_supernode(
+    network: TieredNetwork, fabric: Any, values: Any, accelerator: str, domain: int
+) -> TieredNetwork:
+    """The network with the scale-up domain as the supernode's cables show it: its switch tiers as levels.
+
+    NVL72 has one tier, whose pairs were measured. A supernode of two tiers (CloudMatrix384) has a level per
+    tier: the node's switch chips, then those above, over which a pass takes the transport's hop.
+    """
+    nodes = supernode_domains(domain)
+    if len(nodes) == 1:
+        return network
+    protocol = fabric.protocol or SUPERNODE_PROTOCOL
+    share = fabric.delivered or values[f"transports.{protocol}.delivered"]
+    scale = values[f"transports.{protocol}.latency_scale"]
+    own = network.levels[0]
+    above = Level(
+        "supernode", domain, values[f"accelerators.{accelerator}.scale_up_bandwidth"],
+        pairs.network_ring_pairs(share, scale), pairs.network_exchange_pairs(share, scale),
+    )  # fmt: skip
+    return replace(network, levels=(replace(own, size=nodes[0]), above, *network.levels[1:]))
 
 
 def network_over(

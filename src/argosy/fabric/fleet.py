@@ -8,7 +8,7 @@ from typing import Any
 from argosy.fabric import analysis
 from argosy.fabric.bill import bill
 from argosy.fabric.topologies import Design, DesignError, Topology, build
-from argosy.fabric.topologies.direct import most_cubic, supernode_links
+from argosy.fabric.topologies.direct import most_cubic, supernode_links, torus_links_of_chip
 from argosy.facts import load_catalog
 
 Array = Any
@@ -52,8 +52,15 @@ def fabric_row(role: str, topology: Topology, values: Any) -> dict[str, Any]:
             {"item": line.item, "count": line.count, "usd": line.usd, "w": line.w} for line in costs.lines
         ],
         "problems": list(topology.problems),
-        "notes": [*topology.notes, *costs.unknown],
+        "notes": [*topology.notes, *_of_one(design), *costs.unknown],
     }
+
+
+def _of_one(design: Design) -> list[str]:
+    """That a row of several supernodes counts one of them."""
+    if design.topology != "supernode" or (design.pods or 1) == 1:
+        return []
+    return [f"one of {design.pods} supernodes is drawn: ports, switches and rates are those of one"]
 
 
 def fleet_topology(fleet: Any, fabric: Any) -> Topology:
@@ -83,7 +90,7 @@ def fleet_design(fleet: Any, fabric: Any) -> Design:
     )
     hosts = -(-fleet.count // per_node) + (fleet.spares.nodes or 0)
     if fabric.topology == "multi-pod":
-        hosts = _pod_hosts(fabric, fleet.count, per_node, hosts)
+        hosts = _pod_hosts(fabric, per_node, hosts)
     design = Design(
         fabric.topology,
         hosts,
@@ -122,11 +129,11 @@ def fleet_protocol(fleet: Any, fabric: Any) -> str:
     return str(fabric.protocol or node.text.get("protocol", USUAL_PROTOCOL))
 
 
-def _pod_hosts(fabric: Any, count: int, per_node: int, needed: int) -> int:
-    """Hosts that all pods of a multi-pod fabric hold; each pod is whole nodes."""
+def _pod_hosts(fabric: Any, per_node: int, needed: int) -> int:
+    """Hosts that all pods of a multi-pod fabric hold; each pod is whole nodes, `needed` with the spares."""
     if not fabric.pods:
         raise DesignError("a multi-pod fabric needs the number of pods; write pods: 8")
-    in_pod = fabric.pod_accelerators or -(-count // fabric.pods)
+    in_pod = fabric.pod_accelerators or -(-needed // fabric.pods) * per_node
     hosts = fabric.pods * -(-in_pod // per_node)
     if hosts < needed:
         raise DesignError(
@@ -140,12 +147,18 @@ def _direct_design(fleet: Any, design: Design) -> Design:
     """A torus or supernode joins accelerators by their scale-up links: no cards, no separate switches."""
     accelerator = load_catalog().entry("accelerators", fleet.accelerator.name)
     one_way = accelerator.facts["scale_up_bandwidth"].value * 8
+    domain = int(accelerator.facts["scale_up_domain"].value)
     if design.topology == "torus":
+        if fleet.count > domain:
+            raise DesignError(
+                f"a torus of {fleet.count} is larger than the {domain} that the links of {accelerator.name} join"
+            )
         sides = design.shape or most_cubic(fleet.count)
-        links = sum(2 if side > 2 else 1 for side in sides if side > 1)
-        return replace(design, hosts=fleet.count, nics_per_host=1, rate=one_way / max(links, 1), shape=sides)
-    links = supernode_links(fleet.count)
-    return replace(design, hosts=fleet.count, nics_per_host=1, rate=one_way / links)
+        rate = one_way / torus_links_of_chip(sides)
+        return replace(design, hosts=fleet.count, nics_per_host=1, rate=rate, shape=sides)
+    # Every supernode is wired alike: the drawing is of one, and `pods` says how many.
+    rate = one_way / supernode_links(domain)
+    return replace(design, hosts=domain, nics_per_host=1, rate=rate, pods=-(-fleet.count // domain))
 
 
 def _usual_switch(link: float, protocol: str) -> str:

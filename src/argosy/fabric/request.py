@@ -11,7 +11,10 @@ from argosy.fabric.analysis import cables_by_kind
 from argosy.fabric.build import Transport, network_over
 from argosy.fabric.fleet import fabric_row
 from argosy.fabric.network import KINDS, TieredNetwork, group_spread
+from argosy.fabric.pairs import NET_RING_S
 from argosy.fabric.topologies import Design, DesignError, Topology, build
+from argosy.fabric.topologies.direct import most_cubic
+from argosy.fabric.torus import TorusNetwork
 from argosy.facts import load_catalog
 from argosy.laws import collectives
 
@@ -44,11 +47,17 @@ def fabric_payload(role: str, topology: Topology, values: Any) -> dict[str, Any]
     }
 
 
-def request_network(topology: Topology, values: Any, accelerator: str, protocol: str | None) -> TieredNetwork:
+def request_network(
+    topology: Topology, values: Any, accelerator: str, protocol: str | None
+) -> TieredNetwork | TorusNetwork:
     """The network of a requested topology: one accelerator per card, a host's accelerators joined by scale-up
     links.
     """
     design = topology.design
+    if design.topology == "torus":
+        share, scale = (values[f"transports.ici.{fact}"] for fact in ("delivered", "latency_scale"))
+        shape = design.shape or most_cubic(design.hosts)
+        return TorusNetwork(shape, design.rate / 8, share, scale * NET_RING_S[0])
     switch = design.switch and load_catalog().entry("switches", design.switch).text.get("protocol")
     transport = Transport(protocol or switch or "infiniband")
     if f"transports.{transport.protocol}.delivered" not in values.facts:
@@ -58,7 +67,9 @@ def request_network(topology: Topology, values: Any, accelerator: str, protocol:
     return network_over(topology, values, accelerator, design.nics_per_host, transport, count)
 
 
-def collective_payload(network: TieredNetwork, name: str, message_bytes: float, ranks: int) -> dict[str, Any]:
+def collective_payload(
+    network: TieredNetwork | TorusNetwork, name: str, message_bytes: float, ranks: int
+) -> dict[str, Any]:
     """Time, algorithm, bus bandwidth, bound and phases of one collective over the first `ranks` accelerators.
 
     `name`: a kind, with hyphens or underscores; `message_bytes` as nccl-tests counts. Phases: per level
@@ -72,6 +83,10 @@ def collective_payload(network: TieredNetwork, name: str, message_bytes: float, 
         raise DesignError(f"a collective takes 2 to {network.accelerators} ranks of this fabric, not {ranks}")
     if message_bytes <= 0:
         raise DesignError(f"a message has more than {message_bytes:g} bytes")
+    if isinstance(network, TorusNetwork):
+        spread = network.phases(kind, message_bytes, ranks, 1)
+    else:
+        spread = group_spread(network, kind, message_bytes, ranks, 1)
     algorithms = {key: float(s) for key, s in network.algorithms(kind, message_bytes, ranks, 1).items()}
     algorithm = min(algorithms, key=lambda key: algorithms[key])
     seconds = algorithms[algorithm]
@@ -83,7 +98,7 @@ def collective_payload(network: TieredNetwork, name: str, message_bytes: float, 
         "bound_s": float(network.bound(kind, message_bytes, ranks, 1)),
         "phases": [
             {"level": name, "domains": float(domains), "rounds": float(rounds), "bound_s": float(bound)}
-            for name, domains, rounds, bound in group_spread(network, kind, message_bytes, ranks, 1)
+            for name, domains, rounds, bound in spread
         ],
     }
 

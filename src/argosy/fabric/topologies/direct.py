@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -46,7 +47,8 @@ def torus(design: Design) -> Topology:
         )
     wiring = Wiring()
     chips = wiring.add_nodes("host", design.hosts, 2 * len(shape), 0)
-    grid = chips.reshape(shape)
+    order = np.argsort([-side for side in shape], kind="stable")  # halves are cut across the longest side
+    grid = chips.reshape([shape[axis] for axis in order]).transpose(np.argsort(order))
     place = np.indices(shape)
     optical = len(shape) == 3 and all(side % CUBE == 0 for side in shape)
     crossings = []
@@ -94,6 +96,17 @@ def supernode(design: Design) -> Topology:
 def supernode_links(accelerators: int) -> int:
     """Links of one accelerator of a supernode to its switch chips."""
     return CLOUDMATRIX_PLANES if accelerators == CLOUDMATRIX_NODES * CLOUDMATRIX_NPUS else NVL72_CHIPS
+
+
+def supernode_domains(accelerators: int) -> tuple[int, ...]:
+    """Accelerators that share the switch chips of each tier, innermost first."""
+    two_tiers = accelerators == CLOUDMATRIX_NODES * CLOUDMATRIX_NPUS
+    return (CLOUDMATRIX_NPUS, accelerators) if two_tiers else (accelerators,)
+
+
+def torus_links_of_chip(sides: Sequence[int]) -> int:
+    """Links of one chip: two per axis, also on an axis that a slice leaves short."""
+    return 2 * len(sides)
 
 
 def _nvl72(design: Design) -> Topology:
