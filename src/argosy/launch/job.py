@@ -9,7 +9,7 @@ from typing import Any
 from argosy.fabric.fleet import fleet_protocol
 from argosy.facts import FactError
 from argosy.planning.context import context
-from argosy.planning.job import JobPlan, StagePlan, checkpoint_bytes, plan_job
+from argosy.planning.job import JobPlan, StagePlan, checkpoint_bytes, laid_out
 from argosy.planning.life import job_reliability
 from argosy.spec import Scenario
 from argosy.spec.model import ModelArchitecture
@@ -74,9 +74,7 @@ def launch_job(scenario: Scenario, job: str | None = None, stage: str | None = N
         raise FactError(f"{scenario.name} has no training job to launch: add training:")
     if job is not None and job not in given:
         raise FactError(f"no training job {job!r}; write one of {', '.join(given)}")
-    planned = plan_job(setting, given[job] if job is not None else next(iter(given.values())))
-    if isinstance(planned, dict):
-        raise FactError("no layout divides the fleet; `argosy plan` says which rule put out how many")
+    planned = laid_out(setting, given[job] if job is not None else next(iter(given.values())))
     chosen = _stage(planned, stage)
     if not chosen.fits:
         raise FactError(

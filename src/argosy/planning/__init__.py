@@ -10,7 +10,7 @@ from typing import Any
 
 from argosy.fabric import plan_fabric
 from argosy.planning.context import Context, context
-from argosy.planning.job import JobPlan, plan_job
+from argosy.planning.job import JobPlan, check_format, plan_job
 from argosy.planning.payload import assumptions, envelope, payload, plain
 from argosy.planning.run import FleetRun, closed_form, drawn_run, nominal_run
 from argosy.planning.verdict import (
@@ -20,9 +20,11 @@ from argosy.planning.verdict import (
     judge,
     memory_constraint,
     power_constraints,
+    storage_constraint,
     undividable,
 )
 from argosy.spec import Scenario
+from argosy.training import Search
 
 __all__ = ["Constraint", "Plan", "Verdict", "plan"]
 
@@ -60,8 +62,9 @@ def plan(scenario: Scenario, draws: int = 2000, seed: int = 0) -> Plan:
         )
     jobs: list[JobPlan] = []
     for given in scenario.training:
+        check_format(setting, given)
         planned = plan_job(setting, given)
-        if isinstance(planned, dict):
+        if isinstance(planned, Search):
             return _without_run(setting, undividable(given.name, planned))
         jobs.append(planned)
     fabrics = plan_fabric(setting.fleet, setting.values)
@@ -84,11 +87,17 @@ def plan(scenario: Scenario, draws: int = 2000, seed: int = 0) -> Plan:
 def _verdict(setting: Context, nominal: FleetRun, fabrics: list[dict[str, Any]]) -> Verdict:
     """All constraints of the plan, and what rests on assumptions."""
     constraints = [limit for job in nominal.jobs for limit in memory_constraint(job.job)]
+    capacity = setting.fleet.storage.capacity
+    constraints += [limit for job in nominal.jobs for limit in storage_constraint(job.job, capacity)]
     constraints += power_constraints(nominal.facility)
     problems = [problem for fabric in fabrics for problem in fabric.get("problems", [])]
     problems += nominal.facility["problems"]
     assumed = len(assumptions(setting))
     cautions = [f"rests on {assumed} assumptions without a source, listed with the answer"] if assumed else []
+    cautions += nominal.facility["cautions"]
+    cautions += [f"{service.name}: serving is not planned yet" for service in setting.scenario.serving]
+    if len(nominal.jobs) > 1:
+        cautions.append("the jobs run one after another, each on the whole fleet")
     return judge(constraints, problems, cautions)
 
 

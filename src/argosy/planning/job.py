@@ -10,10 +10,12 @@ import numpy as np
 
 from argosy import training
 from argosy.fabric import build_network
+from argosy.facts import FactError
 from argosy.planning.context import Context, stack_name
 from argosy.planning.objectives import phases, ranked_by
 from argosy.spec import Stage, Training
 from argosy.training import Device, Job, Layouts, Search, Stack, Steps
+from argosy.training.kernels.gemm import has_curve
 from argosy.training.memory import MemoryBreakdown, memory
 from argosy.training.memory_traits import StateBytes, memory_traits
 from argosy.training.search import OUT_OF_MEMORY, allowed, candidates
@@ -117,14 +119,23 @@ def machine(context: Context, stack: str) -> Machine:
     return Machine(device, build_network(context.fleet, values), Stack.from_values(values, stack))
 
 
-def plan_job(context: Context, given: Training) -> JobPlan | dict[str, int]:
-    """The job's stages with their layouts; or, where no layout divides at all, how many are out for which reason."""
+def check_format(context: Context, given: Training) -> None:
+    """FactError where the accelerator has no matrix products in the job's compute format, or none were measured."""
+    device = machine(context, stack_name(given)).device
+    known = [name for name in device.peak_flops if has_curve(device.curves, name)]
+    if given.precision.compute not in known:
+        wanted = f"training.{given.name}.precision.compute: {device.name} is not modelled in {given.precision.compute}"
+        raise FactError(f"{wanted}; write one of {', '.join(known)}")
+
+
+def plan_job(context: Context, given: Training) -> JobPlan | Search:
+    """The job's stages with their layouts; or, where no layout divides at all, the search that found none."""
     name = stack_name(given)
     on = machine(context, name)
     stages = []
     for stage in given.stages:
         planned = _plan_stage(context, given, stage, on)
-        if isinstance(planned, dict):
+        if isinstance(planned, Search):
             return planned
         stages.append(planned)
     main = max(stages, key=lambda planned: planned.stage.tokens)
@@ -149,7 +160,15 @@ def step_job(given: Training, stage: Stage) -> Job:
     )
 
 
-def _plan_stage(context: Context, given: Training, stage: Stage, on: Machine) -> StagePlan | dict[str, int]:
+def laid_out(context: Context, given: Training) -> JobPlan:
+    """The job with its layouts, for those who only want these; FactError where no layout divides the fleet."""
+    planned = plan_job(context, given)
+    if isinstance(planned, Search):
+        raise FactError("no layout divides the fleet; `argosy plan` says which rule put out how many")
+    return planned
+
+
+def _plan_stage(context: Context, given: Training, stage: Stage, on: Machine) -> StagePlan | Search:
     job, state = step_job(given, stage), StateBytes.of(given.precision)
     traits = memory_traits(on.stack.name, context.values)
 
@@ -170,12 +189,12 @@ def _plan_stage(context: Context, given: Training, stage: Stage, on: Machine) ->
             stage, job, layouts, found.best.take(slice(0, 1)), needed(layouts), found, True, device_bytes
         )
     if OUT_OF_MEMORY not in found.excluded:
-        return found.excluded
+        return found
     tightest = _least_memory(
         job, gpus, on.device.node_size, fixed, given.search.micro_batch_max, on.stack.schedules, needed
     )
     if tightest is None:
-        return found.excluded
+        return found
     nominal = training.evaluate(job, on.device, on.network, on.stack, tightest)
     return StagePlan(stage, job, tightest, nominal, needed(tightest), found, False, device_bytes)
 

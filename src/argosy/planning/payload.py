@@ -48,7 +48,7 @@ def payload(
         "three_shares": three_shares(tree),
         "assumptions": assumptions(context),
         "facts": [{"path": path, **fact.to_dict()} for path, fact in sorted(context.values.used.items())],
-        "notes": notes(context, nominal, fabrics),
+        "notes": notes(nominal, fabrics),
     }
     return dict(plain(answer))
 
@@ -153,14 +153,9 @@ def assumptions(context: Context) -> list[dict[str, Any]]:
     return listed
 
 
-def notes(context: Context, run: FleetRun, fabrics: list[dict[str, Any]]) -> list[str]:
+def notes(run: FleetRun, fabrics: list[dict[str, Any]]) -> list[str]:
     """What a reader must know before using the numbers."""
-    services = [
-        f"{service.name} is read and checked, but serving is not planned yet"
-        for service in context.scenario.serving
-    ]
-    told = services + [note for job in run.jobs for note in job.reliability.goodput().notes]
-    told += run.facility["cautions"]
+    told = [note for job in run.jobs for note in job.reliability.goodput().notes]
     told += [f"{fabric['role']} fabric: {note}" for fabric in fabrics for note in fabric["notes"]]
     for job in run.jobs:
         told += [

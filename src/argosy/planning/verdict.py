@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from argosy.planning.job import JobPlan
+from argosy.planning.job import JobPlan, checkpoint_bytes
+from argosy.training import Search
 
 Status = Literal["feasible", "violates", "infeasible"]
 
@@ -78,6 +79,17 @@ def power_constraints(facility: Mapping[str, Any]) -> list[Constraint]:
     ]
 
 
+def storage_constraint(job: JobPlan, capacity_bytes: float | None) -> list[Constraint]:
+    """Storage for two checkpoints, the last good one and the one being written, where a capacity is given."""
+    if capacity_bytes is None:
+        return []
+    needed = 2.0 * checkpoint_bytes(job)
+    detail = (
+        f"{job.training.name}: two checkpoints take {needed / 1e12:.4g} of {capacity_bytes / 1e12:.4g} TB"
+    )
+    return [Constraint("storage capacity", 1.0 - needed / capacity_bytes, "violates", detail)]
+
+
 def judge(constraints: Sequence[Constraint], problems: Sequence[str], cautions: Sequence[str]) -> Verdict:
     """The verdict over all constraints; `problems` break the scenario's limits in words, `cautions` only inform."""
     broken = [limit for limit in constraints if limit.margin < 0]
@@ -95,18 +107,19 @@ def judge(constraints: Sequence[Constraint], problems: Sequence[str], cautions: 
     return Verdict(status, tightest.name, tightest.margin, tuple(reasons))
 
 
-def undividable(name: str, excluded: Mapping[str, int]) -> Verdict:
-    """Infeasible because no layout divides: the reasons, most frequent first."""
-    ranked = sorted(excluded.items(), key=lambda item: -item[1])
-    reasons = tuple(f"{name}: {count:,} layouts are out: {reason}" for reason, count in ranked)
-    return Verdict(
-        "infeasible", "layout", None, reasons or (f"{name}: no layout takes exactly this many accelerators",)
-    )
+def undividable(name: str, search: Search) -> Verdict:
+    """Infeasible because no layout divides: what every layout breaks, else how many break what."""
+    every = [f"{name}: every layout is out: {reason}" for reason in search.faults]
+    ranked = sorted(search.excluded.items(), key=lambda item: -item[1])
+    some = [f"{name}: layouts out: {count:,}: {reason}" for reason, count in ranked]
+    none = [f"{name}: no layout with the given fields takes exactly this many accelerators"]
+    return Verdict("infeasible", "layout", None, tuple(every or some or none))
 
 
 def endless(name: str, notes: Sequence[str], shares: Mapping[str, float]) -> Verdict:
     """Infeasible because the job never finishes: what its time would go to instead, largest share first."""
     ranked = sorted(((share, state) for state, share in shares.items() if share > 0), reverse=True)
     spent = ", ".join(f"{state.replace('_', ' ')} {share:.0%}" for share, state in ranked[:3])
-    reasons = (f"{name} never finishes: its time would go to {spent}", *notes)
+    where = f": its time would go to {spent}" if spent else ""
+    reasons = (f"{name} never finishes{where}", *notes)
     return Verdict("infeasible", "failures and planned stops", None, reasons)

@@ -48,7 +48,7 @@ class Facility(Section):
         lambda: Site(name="us-texas"), "a site of the catalog, or {name, fields…}", "assumption: Texas"
     )
     pue: Annotated[float | None, Word("computed")] = setting(
-        None, "facility energy ÷ IT energy; `computed` from cooling, climate and load", "computed", ge=1
+        None, "facility energy ÷ IT energy; `computed` from cooling, climate and load", "computed", ge=1, le=5
     )
     cooling: Literal["air", "rear-door", "direct-to-chip", "immersion"] = setting(
         "air", "how racks are cooled", "assumption: air"
@@ -71,6 +71,6 @@ class Prices(Section):
     )
     electricity: UsdPerJoule | None = setting(None, "price of electricity (kept per joule)", "from the site")
     discount_rate: Fraction = setting(0.08, "yearly rate at which capital is written off", "assumption: 8 %")
-    lifetime: Annotated[Seconds, Field(gt=0)] = setting(
+    lifetime: Annotated[Seconds, Field(gt=0, le=100 * 365.25 * 86400.0)] = setting(
         5 * 365.25 * 86400.0, "years over which capital is written off", "assumption: 5 yr"
     )

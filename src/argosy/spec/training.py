@@ -26,7 +26,7 @@ Schedule = Literal["1f1b", "interleaved", "gpipe", "zero-bubble", "dualpipe"]
 Format = Literal["fp32", "tf32", "bf16", "fp16", "fp8", "fp4"]
 MEGATRON = "Megatron-LM's mixed precision (arXiv:1710.03740; NVIDIA/Megatron-LM, core/optimizer)"
 
-Tokens = Annotated[float, Field(gt=0), Unit("token", "15.2e12", bare=True)]
+Tokens = Annotated[float, Field(gt=0, le=1e18), Unit("token", "15.2e12", bare=True)]
 # A batch "of 16M tokens" is 2^24: the rounded name is within 5 % of the power of two that it means.
 _POWER_OF_TWO_WITHIN = 0.05
 _BATCH_EXAMPLE = "write for example 16 Mtok or 2048 sequences"

@@ -11,7 +11,7 @@ from argosy.facts import FactError
 from argosy.ledger import Ledger, diff
 from argosy.planning.account import step_ledger
 from argosy.planning.context import context
-from argosy.planning.job import machine, plan_job
+from argosy.planning.job import laid_out, machine
 from argosy.spec import Scenario
 from argosy.training import Job, Layouts, Stack, Steps
 from argosy.training.kernels import ATTENTION_KERNELS
@@ -111,9 +111,7 @@ def ablation(
     steps = [(text, change(text)) for text in changes]
     given = jobs[job] if job is not None else next(iter(jobs.values()))
     exposed = given.model_copy(update={"overlap": type(given.overlap)(**dict.fromkeys(OVERLAPS, False))})
-    planned = plan_job(setting, exposed)
-    if isinstance(planned, dict):
-        raise FactError("no layout divides the fleet; `argosy plan` says which rule put out how many")
+    planned = laid_out(setting, exposed)
     on, main = machine(setting, planned.stack), planned.main
     stack = replace(on.stack, attention=attention) if attention else on.stack
     setup = Setup(main.job, stack, main.layouts)

@@ -8,7 +8,7 @@ from argosy import __version__
 from argosy.facts import FactError
 from argosy.ledger import Interval
 from argosy.planning.context import context
-from argosy.planning.job import machine, plan_job
+from argosy.planning.job import laid_out, machine
 from argosy.spec import Scenario
 from argosy.training import simulate_layout
 from argosy.training.layout import SCHEDULES
@@ -33,9 +33,7 @@ def timeline(
         raise FactError(f"no training job {job!r}; the scenario has {', '.join(jobs) or 'none'}")
     if schedule is not None and schedule not in SIMULATED:
         raise FactError(f"no simulated order for schedule {schedule!r}; write one of {', '.join(SIMULATED)}")
-    planned = plan_job(setting, jobs[job] if job is not None else next(iter(jobs.values())))
-    if isinstance(planned, dict):
-        raise FactError("no layout divides the fleet; `argosy plan` says which rule put out how many")
+    planned = laid_out(setting, jobs[job] if job is not None else next(iter(jobs.values())))
     stages = {each.label: each for each in planned.stages}
     if stage is not None and stage not in stages:
         raise FactError(f"no stage {stage!r}; write one of {', '.join(stages)}")

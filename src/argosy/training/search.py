@@ -12,7 +12,7 @@ import numpy as np
 from argosy.training.communication import Network
 from argosy.training.device import Device
 from argosy.training.job import Job
-from argosy.training.layout import SCHEDULES, Layouts, exclusions
+from argosy.training.layout import RULES, SCHEDULES, Layouts, exclusions
 from argosy.training.stack import Stack
 from argosy.training.step import Steps, evaluate
 from argosy.training.uncertainty import NOISE_FLOOR
@@ -31,6 +31,7 @@ class Search:
     looked at; `feasible`: those that passed every rule; `ties`: of the leading ones, how many are within the
     model's resolution of the best; `tied`: of all feasible ones. `excluded`: candidates by the first reason
     that put them out.
+    `faults`: where no layout is allowed, the rules that every candidate breaks.
     """
 
     best: Steps | None
@@ -40,6 +41,7 @@ class Search:
     ties: int
     tied: int
     excluded: dict[str, int]
+    faults: tuple[str, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
         """As JSON-ready data with the contract's keys; a tie says how much slower than the best it is."""
@@ -94,6 +96,7 @@ def search(
     )
     evaluated = len(layouts)
     valid, excluded = allowed(job, device.node_size, layouts, fixed or ())
+    faults: tuple[str, ...] = () if valid.any() else broken_by_all(job, layouts)
     layouts = layouts.take(valid)
     if len(layouts):
         fits = np.broadcast_to(np.asarray(peak_bytes(layouts)) <= capacity_bytes, (len(layouts),))
@@ -101,7 +104,7 @@ def search(
             excluded[OUT_OF_MEMORY] = int((~fits).sum())
         layouts = layouts.take(fits)
     if not len(layouts):
-        return Search(None, evaluated, 0, time.perf_counter() - started, 0, 0, excluded)
+        return Search(None, evaluated, 0, time.perf_counter() - started, 0, 0, excluded, faults)
     steps = evaluate(job, device, network, stack, layouts)
     score = np.asarray(rank(steps))
     order = np.argsort(score, kind="stable")
@@ -125,6 +128,12 @@ def allowed(
             excluded[reason] = int((valid & out).sum())
             valid = valid & ~out
     return valid, excluded
+
+
+def broken_by_all(job: Job, layouts: Layouts) -> tuple[str, ...]:
+    """The rules that every one of the layouts breaks: what is wrong with the job or its fixed fields themselves."""
+    asked = (job.model, job.sequence_length, job.global_batch_sequences, layouts)
+    return tuple(reason for reason, breaks in RULES.items() if len(layouts) and np.all(breaks(*asked)))
 
 
 def _unwise(job: Job, node_size: int, layouts: Layouts, fixed: set[str]) -> Iterable[tuple[str, np.ndarray]]:
