@@ -1,7 +1,9 @@
 """How often a fleet fails, what that costs a job, and what spares and checkpoints do about it."""
 
 from argosy.reliability.checkpoints import Cadence, CheckpointCost, cadence, checkpoint_cost
+from argosy.reliability.events import ENDS, EventLives, Timeline, event_lives, timeline
 from argosy.reliability.goodput import Goodput, goodput
+from argosy.reliability.hazards import Hazards, Shock
 from argosy.reliability.rates import CategoryRate, FailureRates, failure_rates, presets
 from argosy.reliability.recovery import (
     POLICIES,
@@ -16,19 +18,25 @@ from argosy.reliability.renewal import Lives, lives
 from argosy.reliability.states import STATES, FailureEvent
 
 __all__ = [
+    "ENDS",
     "POLICIES",
     "STATES",
     "Cadence",
     "CategoryRate",
     "CheckpointCost",
+    "EventLives",
     "FailureEvent",
     "FailureRates",
     "Goodput",
+    "Hazards",
     "Lives",
     "Maintenance",
     "Recovery",
+    "Shock",
+    "Timeline",
     "cadence",
     "checkpoint_cost",
+    "event_lives",
     "failure_rates",
     "goodput",
     "group_start_up_s",
@@ -37,4 +45,5 @@ __all__ = [
     "restart_s",
     "spare_wait_share",
     "spares_needed",
+    "timeline",
 ]

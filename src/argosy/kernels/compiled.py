@@ -1,0 +1,28 @@
+"""How the kernels are compiled: helpers without reference counts, and the copies that slices would do.
+
+A helper gets a life as a tuple of thirty arrays; counting references to them at every call would take longer than the
+work (measured: twenty times). Helpers neither make nor keep arrays, so that nothing needs counting; the outermost
+function, which Python calls, holds the references. Compiled code is cached beside the source: the first use on a
+machine takes most of a minute. The cache sees changes of the outermost function's file alone; after editing a helper,
+remove `src/argosy/kernels/__pycache__`.
+"""
+
+from __future__ import annotations
+
+from numba import njit
+
+helper = njit(cache=True, forceinline=True, _nrt=False)  # type: ignore[call-overload]
+
+
+@helper
+def copy(to, source):  # type: ignore[no-untyped-def]
+    """Copies `source` (n,) into `to` (n,)."""
+    for at in range(len(to)):
+        to[at] = source[at]
+
+
+@helper
+def set_all(to, value):  # type: ignore[no-untyped-def]
+    """Sets all entries of `to` (n,) to `value`."""
+    for at in range(len(to)):
+        to[at] = value
