@@ -4,6 +4,8 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from argosy.facts.values import Values
 from argosy.spec.model import MixtureOfExperts, ModelArchitecture
@@ -172,3 +174,24 @@ def test_overheads_are_facts_that_are_drawn_and_overridden():
     packed = memory(JOB, Layouts.one(dp=8), memory_traits("fsdp2", changed))
     assert packed.allocator_reserved[0] == packed.peak_allocated[0]
     assert all(fact.is_assumption or "BLOOM" in fact.source for fact in facts.values())
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    tp=st.sampled_from([1, 2, 4, 8]),
+    pp=st.sampled_from([1, 2, 4, 8]),
+    cp=st.sampled_from([1, 2]),
+    zero=st.integers(0, 3),
+    recompute=st.integers(0, 2),
+    shape=st.sampled_from([(32, 2, 8), (64, 4, 4), (16, 1, 16)]),
+)
+def test_memory_grows_with_the_micro_batch(tp, pp, cp, zero, recompute, shape):
+    """At a fixed layout, and a batch of twice the sequences, a larger micro-batch never needs less memory."""
+    accumulation, small_batch, dp = shape
+    fields = {"tp": tp, "pp": pp, "cp": cp, "dp": dp, "zero": zero, "recompute": recompute}
+    peaks = []
+    for micro_batch in (small_batch, 2 * small_batch):
+        layout = Layouts.one(micro_batch=micro_batch, grad_accumulation=accumulation, **fields)
+        task = Job(MODEL, 4096, int(layout.global_batch[0]))
+        peaks.append(float(memory(task, layout, "megatron-core").peak_reserved[0]))
+    assert peaks[1] >= peaks[0]
