@@ -94,6 +94,7 @@ def _verdict(setting: Context, nominal: FleetRun, fabrics: list[dict[str, Any]])
     problems += nominal.facility["problems"]
     assumed = len(assumptions(setting))
     cautions = [f"rests on {assumed} assumptions without a source, listed with the answer"] if assumed else []
+    cautions += [note for job in nominal.jobs for note in job.reliability.goodput().notes]
     cautions += nominal.facility["cautions"]
     cautions += [f"{service.name}: serving is not planned yet" for service in setting.scenario.serving]
     if len(nominal.jobs) > 1:

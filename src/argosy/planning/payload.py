@@ -155,8 +155,7 @@ def assumptions(context: Context) -> list[dict[str, Any]]:
 
 def notes(run: FleetRun, fabrics: list[dict[str, Any]]) -> list[str]:
     """What a reader must know before using the numbers."""
-    told = [note for job in run.jobs for note in job.reliability.goodput().notes]
-    told += [f"{fabric['role']} fabric: {note}" for fabric in fabrics for note in fabric["notes"]]
+    told = [f"{fabric['role']} fabric: {note}" for fabric in fabrics for note in fabric["notes"]]
     for job in run.jobs:
         told += [
             f"{job.job.training.name}: not modelled: {part}" for part in job.job.training.model.not_modelled
