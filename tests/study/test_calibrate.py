@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import csv
+import io
 import json
 from pathlib import Path
 
@@ -76,8 +78,22 @@ def slow_clock_and_wire() -> list[dict]:
     return measured(facts(TRUE), noise=0.005)
 
 
-def test_the_changed_facts_are_found_and_no_others(slow_clock_and_wire, tmp_path):
-    answer = calibrate(table(tmp_path / "m.csv", slow_clock_and_wire), argosy.loads(SCENARIO), noise=0.01)
+@pytest.fixture(scope="module")
+def loop(slow_clock_and_wire, tmp_path_factory) -> tuple[dict, Path]:
+    """The command on synthetic measurements: its JSON, and the overrides file that it wrote."""
+    place = tmp_path_factory.mktemp("loop")
+    (place / "s.yaml").write_text(SCENARIO, encoding="utf-8")
+    measurements, overrides = table(place / "m.csv", slow_clock_and_wire), place / "calibration.yaml"
+    arguments = [str(measurements), "--scenario", str(place / "s.yaml"), "--noise", "0.01", "--json"]
+    shown = io.StringIO()
+    with contextlib.redirect_stdout(shown):
+        assert command(["calibrate", *arguments, "--output", str(overrides)]) == 0
+    return json.loads(shown.getvalue()), overrides
+
+
+def test_the_changed_facts_are_found_and_no_others(loop):
+    answer, _ = loop
+    assert answer["schema"] == "argosy.calibrate/1" and {"before", "after", "warnings"} <= set(answer)
     assert {fact["path"] for fact in answer["facts"]} == {CLOCK, WIRE}
     for path, true in TRUE.items():
         found = answer["overrides"][path]
@@ -87,21 +103,14 @@ def test_the_changed_facts_are_found_and_no_others(slow_clock_and_wire, tmp_path
     assert answer["left_out"]["mape"] < 0.5 * answer["before"]["mape"]
 
 
-def test_the_loop_closes_through_files(slow_clock_and_wire, tmp_path, capsys):
+def test_the_loop_closes_through_files(loop):
     """measurements → command → overrides file → scenario → plan: a layout that was not measured gets nearer."""
-    csv_file = table(tmp_path / "m.csv", slow_clock_and_wire)
-    (tmp_path / "s.yaml").write_text(SCENARIO, encoding="utf-8")
-    arguments = [str(csv_file), "--scenario", str(tmp_path / "s.yaml"), "--noise", "0.01", "--json"]
-    assert command(["calibrate", *arguments, "--output", str(tmp_path / "calibration.yaml")]) == 0
-    answer = json.loads(capsys.readouterr().out)
-    assert answer["schema"] == "argosy.calibrate/1" and {"before", "after", "warnings"} <= set(answer)
+    answer, overrides = loop
     other = {"tp": 8, "pp": 8, "micro_batch": 2, "recompute": "selective"}
     true = planned_step(other, facts(TRUE))
-    calibrated = planned_step(other, str(tmp_path / "calibration.yaml"))
+    calibrated = planned_step(other, str(overrides))
     assert abs(calibrated / true - 1) < 0.25 * abs(planned_step(other) / true - 1)
-    loaded = argosy.loads(
-        f"name: again\n{FLEET}{JOB}}}\nassumptions: {{overrides: {tmp_path}/calibration.yaml}}\n"
-    )
+    loaded = argosy.loads(f"name: again\n{FLEET}{JOB}}}\nassumptions: {{overrides: {overrides}}}\n")
     assert context(loaded).values[CLOCK] == pytest.approx(answer["overrides"][CLOCK]["value"], rel=1e-12)
 
 
@@ -181,3 +190,15 @@ def test_two_facts_that_do_the_same_are_told_apart_by_nobody():
     assert set(found.instead[only]) == {"a", "b"} - {only}
     # One fact alone: the mode of a normal prior and n normal measurements, in closed form.
     assert found.z[only] == pytest.approx(4 * 0.2 * 0.4 / 0.05**2 / (1 + 4 * 0.2**2 / 0.05**2), rel=1e-3)
+
+
+def test_a_fact_at_the_end_of_its_range_is_not_chosen():
+    """What is never hidden cannot be hidden less: the other fact takes the blame although it explains less."""
+
+    def predict(moved):
+        pull = 0.3 * np.maximum(moved.get("never", 0.0), 0.0) * np.ones(6)
+        return pull + 0.1 * moved.get("other", 0.0) * np.array([1, 1, 1, 1, 1, 0.5])
+
+    found = fit(predict, np.full(6, -0.2), np.full(6, 0.03), ["never", "other"], 6)
+    assert set(found.z) == {"other"} and found.z["other"] < 0
+    assert found.instead == {}

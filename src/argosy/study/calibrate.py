@@ -187,7 +187,7 @@ def _left_out(predict: Predictor, found: Fit, sigma: np.ndarray) -> dict[str, An
     for fold in range(min(len(distinct), _MOST_FOLDS)):
         kept = folds != fold
         others = predict.only(kept)
-        z, _ = mode(others, predict.measured[kept], sigma[kept], list(found.z))
+        z, _ = mode(others, predict.measured[kept], sigma[kept], list(found.z), found.z)
         held[~kept] = predict(z)[~kept]
     return _errors(predict, held)
 

@@ -23,6 +23,8 @@ STEP = 0.25  # of a band's unit, for slopes: wide enough to cross the kink of a 
 _ITERATIONS = 30
 _SETTLED = 1e-3  # of a band's unit: a thousandth of what the bands leave open
 
+_STILL = 1e-6  # of a prediction: less is no change
+
 Predict = Callable[[Mapping[str, float]], np.ndarray]
 
 
@@ -60,15 +62,22 @@ def log_evidence(residual: np.ndarray, jacobian: np.ndarray, sigma: np.ndarray) 
 
 
 def mode(
-    predict: Predict, measured: np.ndarray, sigma: np.ndarray, paths: Sequence[str]
+    predict: Predict,
+    measured: np.ndarray,
+    sigma: np.ndarray,
+    paths: Sequence[str],
+    start: Mapping[str, float] | None = None,
 ) -> tuple[dict[str, float], dict[str, float]]:
-    """The most probable z of the facts `paths`, and their standard deviations: Gauss–Newton, halving steps that rise."""
+    """The most probable z of the facts `paths`, and their standard deviations: Gauss–Newton, halving steps that rise.
+
+    `start`: z to begin at (default: 0, the facts' values).
+    """
 
     def cost(z: np.ndarray) -> float:
         residual = (measured - predict(dict(zip(paths, z, strict=True)))) / sigma
         return float(residual @ residual + z @ z)
 
-    z = np.zeros(len(paths))
+    z = np.array([(start or {}).get(path, 0.0) for path in paths])
     current = cost(z)
     information = np.eye(len(paths))
     for _ in range(_ITERATIONS):
@@ -100,8 +109,9 @@ def fit(
     z: dict[str, float] = {}
     spread: dict[str, float] = {}
     gain, instead = 0.0, dict[str, tuple[str, ...]]()
-    moving: list[str] = []
-    for _ in range(4 * MOST_FACTS):  # entering and leaving in turn would never end
+    gone: set[str] = set()  # what has left stays out, so that the search ends
+    candidates = list(candidates)
+    while True:
         jacobian = slopes(predict, z, candidates)
         columns = {path: jacobian[:, i] for i, path in enumerate(candidates)}
         residual = (
@@ -123,19 +133,32 @@ def fit(
         base = evidence(chosen)
         idle = [path for path in chosen if base - evidence([p for p in chosen if p != path]) < LEAST_GAIN]
         if idle:  # what entered early may be explained better by what came after
-            chosen.remove(min(idle, key=lambda path: base - evidence([p for p in chosen if p != path])))
+            least = min(idle, key=lambda path: base - evidence([p for p in chosen if p != path]))
+            chosen.remove(least)
+            gone.add(least)
             z, spread = mode(predict, measured, sigma, chosen)
             continue
         gain, instead = base - evidence([]), _instead(chosen, candidates, evidence, base)
-        moving = [path for path in candidates if path not in chosen and np.any(np.abs(columns[path]) > 1e-9)]
+        moving = [path for path in candidates if path not in gone and path not in chosen]
+        moving = [path for path in moving if np.any(np.abs(columns[path]) > _STILL)]
         if len(chosen) >= min(most, MOST_FACTS) or not moving:
             break
         best = max(moving, key=lambda path: evidence([*chosen, path]))
         if evidence([*chosen, best]) - base < LEAST_GAIN:
             break
+        trial = mode(predict, measured, sigma, [*chosen, best], z)
+        if _pinned(predict, trial[0], best):
+            candidates.remove(best)  # it cannot go the way in which the measurements pull it
+            continue
         chosen.append(best)
-        z, spread = mode(predict, measured, sigma, chosen)
+        z, spread = trial
     return Fit(z, spread, gain, instead)
+
+
+def _pinned(predict: Predict, z: Mapping[str, float], path: str) -> bool:
+    """Whether a fact stands at the end of what it can be: at its mode it changes no prediction."""
+    without = {other: value for other, value in z.items() if other != path}
+    return bool(np.all(np.abs(predict(z) - predict(without)) < _STILL))
 
 
 def _instead(
