@@ -23,6 +23,16 @@ COMMANDS: dict[str, tuple[str, str, str]] = {
         "Plan a scenario: days, MFU, megawatts, dollars, and where every GPU-second goes.",
         "Decide",
     ),
+    "simulate": (
+        "argosy.cli.simulate:simulate",
+        "Simulate a job's life: when it finishes, where the time goes, what to fix first.",
+        "Decide",
+    ),
+    "fit-failures": (
+        "argosy.cli.fit_failures:fit_failures",
+        "Failure rates and Weibull shapes from a log, as an overrides file.",
+        "Trust",
+    ),
     "fabric": (
         "argosy.cli.fabric:fabric",
         "Build a fabric from its cables: switches, links, bisection, price, power.",

@@ -1,0 +1,106 @@
+"""Fits of failure logs, against logs drawn from known laws."""
+
+import csv
+from datetime import datetime, timedelta
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from argosy.cli.fit_failures import run
+from argosy.facts import FactError, Values, load_catalog
+from argosy.reliability import fit
+
+DAY = 86400.0
+
+
+def test_rate_interval_covers_as_often_as_it_says() -> None:
+    counts = np.random.default_rng(0).poisson(7.0, 2000)
+    covered = [low <= 7.0 <= high for _, low, high in (fit.rate_interval(int(n), 1.0) for n in counts)]
+    assert 0.89 <= np.mean(covered) <= 0.96  # exact intervals of counts cover at least 90 %
+    assert fit.rate_interval(0, 2.0) == pytest.approx((0.0, 0.0, -np.log(0.05) / 2.0))
+
+
+@pytest.mark.parametrize("shape", [0.6, 1.0, 2.5])
+def test_weibull_with_censoring(shape: float) -> None:
+    random = np.random.default_rng(4)
+    lives, cut = 100.0 * DAY * random.weibull(shape, 3000), random.uniform(20.0, 200.0, 3000) * DAY
+    found = fit.weibull_fit(lives[lives <= cut], cut[lives > cut])
+    assert found["shape"] == pytest.approx(shape, rel=0.06)
+    assert found["low"] < found["shape"] < found["high"]
+    assert found["scale_s"] == pytest.approx(100.0 * DAY, rel=0.1)
+    naive = fit.weibull_fit(lives[lives <= cut], [])
+    assert naive["scale_s"] < 0.9 * found["scale_s"]  # to forget the survivors is to overstate failures
+
+
+def test_exponential_scale_is_time_over_failures() -> None:
+    lives, cut = np.random.default_rng(1).exponential(50.0, 400), np.full(100, 30.0)
+    found = fit.weibull_fit(lives, cut)
+    assert found["mean_s"] == pytest.approx((lives.sum() + cut.sum()) / 400, rel=0.1)
+
+
+def test_burstiness_and_location() -> None:
+    random = np.random.default_rng(2)
+    calm = random.uniform(0.0, 100.0, 200)
+    assert fit.burstiness(calm, 100.0)["p"] > 0.01
+    assert (
+        fit.burstiness(np.repeat(random.uniform(0.0, 99.0, 40), 5) + random.uniform(0, 0.1, 200), 100.0)["p"]
+        < 1e-6
+    )
+    assert fit.burstiness([1.0] * 5, 100.0) is None
+    even = [f"n{k}" for k in random.integers(0, 100, 200)]
+    assert fit.location(even, 100)["p"] > 0.01
+    lemons = fit.location(even + ["n7"] * 30 + ["n8"] * 30, 100)
+    assert lemons["p"] <= 0.001
+    assert set(lemons["top3"][:2]) == {"n7", "n8"}
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> Path:
+    """180 days of 40 nodes: GPUs that fail 1/400 a day and wear-out hosts renewed at each failure, shape 3."""
+    random, start = np.random.default_rng(5), datetime(2026, 1, 1)
+    rows = [
+        (float(at), "faulty-gpu", f"n{random.integers(40)}")
+        for at in random.uniform(0, 180, random.poisson(144))
+    ]
+    for node in range(40):
+        at = 0.0
+        while (at := at + 30.0 * float(random.weibull(3.0))) < 180:
+            rows.append((at, "power-supply", f"n{node}"))
+    rows += [(12.0, "gremlins", "n3")]
+    path = tmp_path / "failures.csv"
+    with path.open("w", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(["time", "category", "node"])
+        writer.writerows([(start + timedelta(days=at)).isoformat(), c, n] for at, c, n in sorted(rows))
+    return path
+
+
+def test_a_log_becomes_an_overrides_file(log: Path) -> None:
+    answer = run(log, 40, 320, "2026-01-01", "2026-06-30", False, "llama3-table5")
+    gpu, psu = answer["after"]["faulty-gpu"], answer["after"]["power-supply"]
+    assert gpu["low"] < 144 / (180 * 24 * 320) < gpu["high"]
+    assert psu["weibull"]["low"] < 3.0 < psu["weibull"]["high"]
+    assert gpu["weibull"]["low"] < 1.0 < gpu["weibull"]["high"]
+    catalog = load_catalog().with_overrides(answer["overrides"])
+    assert Values(catalog.facts)["reliability.llama3-table5.faulty-gpu"] == pytest.approx(
+        gpu["rate_per_h"] / 3600, rel=1e-4
+    )
+    told = " ".join(answer["warnings"])
+    assert "beyond 180 days" in told
+    assert "gremlins" in told
+    assert "gpu-hbm" in told  # never seen: left alone
+
+
+def test_bad_logs_are_told(tmp_path: Path) -> None:
+    path = tmp_path / "log.csv"
+    path.write_text("when,category\n1,a\n")
+    with pytest.raises(FactError, match=r"log.csv:1: no column time"):
+        run(path, 4, 32, None, None, False, "llama3-table5")
+    path.write_text("time,category\n2026-01-01,gpu\nyesterday,gpu\n")
+    with pytest.raises(FactError, match=r"log.csv:3: 'yesterday'"):
+        run(path, 4, 32, None, None, False, "llama3-table5")
+    path.write_text("time,category\n2026-01-01,gpu\n2026-01-02,gpu\n")
+    with pytest.raises(FactError, match="unknown preset"):
+        run(path, 4, 32, None, None, False, "llama9")
+    assert any("--start" in told for told in run(path, 4, 32, None, None, False, "llama3-table5")["warnings"])
