@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -11,8 +12,8 @@ import pytest
 import argosy.validation
 from argosy.training import stack_facts
 from argosy.training.kernels.fitted import steps_table
-from argosy.validation import fit_steps
-from argosy.validation.rows import read_table
+from argosy.validation import fit_mixtures, fit_steps, step_parameters
+from argosy.validation.rows import Row, read_table
 
 OWN = Path(argosy.validation.__file__).parent / "data" / "runs.csv"
 TWO = tuple(
@@ -61,7 +62,7 @@ def test_sources_weigh_as_the_root_of_their_rows(found):
 def test_the_shipped_table_is_complete_and_used():
     table = steps_table()
     numbers = table["numbers"]
-    for parameter in (*fit_steps.PARAMETERS, *fit_steps.MIXTURES):
+    for parameter in (*fit_steps.PARAMETERS, *step_parameters.MIXTURES):
         for path in parameter.paths:
             entry = numbers[path]
             assert parameter.low <= entry["low"] <= entry["value"] <= entry["high"] <= parameter.high
@@ -73,3 +74,18 @@ def test_the_shipped_table_is_complete_and_used():
     everything = table["errors"]["all dense"]
     assert everything["aside"]["n"] >= 0.24 * (everything["aside"]["n"] + everything["fitted"]["n"])
     assert fitted["n"] > 400
+    mixtures = table["errors"]["mixtures of experts"]
+    assert mixtures["aside"]["n"] >= 0.25 * (mixtures["aside"]["n"] + mixtures["fitted"]["n"])
+    assert mixtures["aside"]["mape"] < 0.16
+
+
+def test_containers_that_the_second_stage_never_sees():
+    def sample(framework, source):
+        row = Row({"framework": framework, "source": source})
+        return SimpleNamespace(source=source, case=SimpleNamespace(row=row))
+
+    bridge = "Megatron-Bridge performance summary"
+    assert not fit_mixtures.aside(sample("Megatron-Bridge 26.02 NeMo Container", bridge))
+    assert fit_mixtures.aside(sample("Megatron-Bridge 26.02.01 NeMo Container", bridge))
+    assert fit_mixtures.aside(sample("torchtitan", "torchtitan benchmarks"))
+    assert not fit_mixtures.aside(sample("Megatron-Core", "Megatron-MoE-ModelZoo Qwen3"))

@@ -124,6 +124,19 @@ def test_words_of_a_row():
         ("somebody's own", "generic"),
     ):
         assert eras.era(Row({"framework": framework})).stack == stack
+    june = {
+        "framework": "Megatron-Bridge 26.06.01 NeMo Container",
+        "precision": "MXFP8",
+        "model": "LLAMA3_70B",
+    }
+    for row, stack in (
+        ({**june, "accelerator": "GB200"}, "megatron-bridge-fused"),
+        ({**june, "accelerator": "B300"}, "megatron-bridge"),
+        ({**june, "accelerator": "B300", "model": "Qwen3_30B"}, "megatron-bridge-fused"),
+        ({**june, "accelerator": "GB200", "precision": "BF16"}, "megatron-bridge"),
+        ({**june, "accelerator": "GB200", "framework": "Megatron-Bridge 26.04"}, "megatron-bridge"),
+    ):
+        assert eras.era(Row(row)).stack == stack
     for text, format in (
         ("FP8-CS", "fp8"), ("MXFP8", "mxfp8"), ("NVFP4", "nvfp4"), ("amp_bf16", "bf16"),
         ("fp16 (assumed)", "fp16"), ("bf16 (fp32 grad accumulation)", "bf16"),
@@ -136,3 +149,58 @@ def test_words_of_a_row():
     assert eras.zero_stage(Row({"zero_fsdp": "DDP/dist-opt (FSDP=0)"}), core) == 1
     assert eras.zero_stage(Row({"zero_fsdp": "FSDP FULL_SHARD PURE"}), core) == 3
     assert eras.shard_size(Row({"zero_fsdp": "FSDP2 shard=32"})) == 32
+
+
+def test_a_causal_count_halves_attention_alone():
+    s, batch = 4096, 4
+    llama_like, _ = architecture(Row(GPT))
+    full, half = (megatron_step_flops(llama_like, s, batch, False, causal) for causal in (False, True))
+    square = 4 * s * llama_like.heads * llama_like.head_dim * llama_like.layers  # FLOP per token, forward
+    assert full - half == pytest.approx(3 * batch * s * square / 2)
+
+
+@pytest.mark.parametrize(
+    ("framework", "causal"),
+    [
+        ("Megatron-Core", True),
+        ("Megatron-Core r0.8.0", False),
+        ("Megatron-Core r0.13", True),
+        ("torchtitan", False),
+    ],
+)
+def test_which_frameworks_count_the_causal_half(framework, causal):
+    llama_like, _ = architecture(Row(GPT))
+    row = Row(
+        {
+            "n_gpus": "64",
+            "tflops_per_gpu": "400",
+            "metric_definition": "model TFLOP/s/GPU",
+            "framework": framework,
+        }
+    )
+    expected = megatron_step_flops(llama_like, 8192, 64, False, causal) / (400e12 * 64)
+    assert stated_step_time(row, llama_like, 8192, 64)[0] == pytest.approx(expected)
+
+
+def test_published_pairs_of_time_and_flops_agree_with_the_causal_count():
+    """A step time and a FLOP/s of the same run (facts of Megatron-MoE-ModelZoo's table): 19.7 s and 245."""
+    row = Row({"model": "Qwen3 235B"})
+    model, _ = architecture(row)
+    work = megatron_step_flops(model, 4096, 2048, False, causal=True)
+    assert work / 19.7 / 256 / 1e12 == pytest.approx(245, rel=0.01)
+
+
+def test_what_a_rows_words_change_in_its_stack():
+    core = eras.era(Row({"framework": "Megatron-Core"}))
+    assert eras.stack_changes(Row({"notes": "dispatcher DeepEP; "}), core) == {"dispatcher": "node-limited"}
+    assert eras.stack_changes(Row({"notes": "dispatcher A2A; "}), core) == {"dispatcher": "all-to-all"}
+    again = Row({"recompute": "selective (layernorm, moe)"})
+    assert eras.stack_changes(again, core) == {"recomputes_experts": True}
+    assert eras.recompute_modes(again, core) == (("selective",), True)
+    sinks = eras.stack_changes(Row({"model": "GPT OSS 120B"}), core)
+    assert sinks["windowed_attention"] == "unfused-no-dropout"
+    assert eras.imbalance(Row({"notes": "dropless (unforced); NNODES=32"})) == eras.UNFORCED_IMBALANCE
+    assert eras.imbalance(Row({"notes": "forced balance"})) is None
+    assert eras.expert_tensor_parallel(Row({"framework": "Megatron-Bridge 25.09"}), 4, True)[0] == 1
+    assert eras.expert_tensor_parallel(Row({"framework": "NeMo"}), 4, True)[0] == 4
+    assert eras.expert_tensor_parallel(Row({"framework": "NeMo"}), 4, False)[0] == 1

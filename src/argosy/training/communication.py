@@ -13,7 +13,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from argosy.spec.model import ModelArchitecture
-from argosy.training.layout import FULL, Layouts
+from argosy.training.layout import FULL, SELECTIVE, Layouts
 from argosy.training.stack import Stack
 from argosy.workload.operations import LayerWork
 
@@ -119,7 +119,10 @@ def expert_parallel(
     )
     forward = dispatch + combine + gather + scatter
     backward = 2 * combine + 2 * gather + scatter
-    return Passes(forward, backward + np.where(layouts.recompute == FULL, forward, 0.0))
+    again = layouts.recompute == FULL
+    if stack.recomputes_experts:
+        again = again | (layouts.recompute == SELECTIVE)
+    return Passes(forward, backward + np.where(again, forward, 0.0))
 
 
 def all_to_all(

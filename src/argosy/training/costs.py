@@ -67,18 +67,30 @@ def compute_costs(device: Device, stack: Stack, precision: str, work: LayerWork,
     gemms = [_gemm(device, stack, precision, gemm) for gemm in work.gemms]
     attentions = [_attention(device, stack, attention) for attention in work.attentions]
     memory = [_memory(device, stack, operation) for operation in work.memory_operations]
-    forward, backward, weight = Parts(), Parts(), 0.0
-    for f, b, w in gemms:
+    forward, backward, weight, routed = Parts(), Parts(), 0.0, Parts()
+    for gemm, (f, b, w) in zip(work.gemms, gemms, strict=True):
         forward, backward, weight = forward + f, backward + b, weight + w
+        routed = routed + f if is_expert(gemm) else routed
     core = Parts()
     for f, b in attentions:
         forward, backward, core = forward + f, backward + b, core + f
-    for f, b in memory:
+    for operation, (f, b) in zip(work.memory_operations, memory, strict=True):
         forward, backward = forward + f, backward + b
+        routed = routed + f if operation.name in ROUTING else routed
     parameters = work.extra["dense_parameters"] + work.extra["expert_parameters"]
     backward = backward + Parts(memory=kernels.memory_time(device, parameters * stack.weight_traffic, 0.0))
-    again = forward * (recompute == FULL) + _selected(forward, core, stack) * (recompute == SELECTIVE)
+    selected = routed if stack.recomputes_experts else _selected(forward, core, stack)
+    again = forward * (recompute == FULL) + selected * (recompute == SELECTIVE)
     return Compute(forward, backward, again, weight)
+
+
+# Memory-bound operations of the routed feed-forward (workload/feed_forward.py).
+ROUTING = ("router_scores", "permute", "sort_by_expert", "experts_activation", "unpermute")
+
+
+def is_expert(gemm: Gemm) -> bool:
+    """Whether a product is the grouped one of routed experts."""
+    return not (np.ndim(gemm.experts) == 0 and gemm.experts == 0)
 
 
 def _selected(forward: Parts, core: Parts, stack: Stack) -> Parts:
@@ -105,9 +117,11 @@ def _gemm(device: Device, stack: Stack, precision: str, gemm: Gemm) -> tuple[Par
     casts = [
         Parts(memory=kernels.cast_time(device, gemm.m * width * amount, dtype)) for width in (gemm.k, gemm.n)
     ]
-    forward = _product(device, gemm, gemm.m, gemm.n, gemm.k, dtype, stack.expert_rate)
-    inputs = _product(device, gemm, gemm.m, gemm.k, gemm.n, dtype, stack.expert_rate)
-    weights = _product(device, gemm, gemm.k, gemm.n, gemm.m, dtype, stack.expert_rate)
+    if stack.fused_experts and is_expert(gemm):
+        casts = [Parts(), Parts()]
+    forward = _product(device, stack, gemm, gemm.m, gemm.n, gemm.k, dtype)
+    inputs = _product(device, stack, gemm, gemm.m, gemm.k, gemm.n, dtype)
+    weights = _product(device, stack, gemm, gemm.k, gemm.n, gemm.m, dtype)
     if gemm.has_weight and stack.fused_accumulation:
         weights = replace(weights, gemm=np.maximum(weights.gemm, _accumulation_floor(device, gemm, amount)))
     return forward + casts[0], inputs + weights + casts[1], weights.gemm if gemm.has_weight else 0.0
@@ -121,15 +135,20 @@ def _accumulation_floor(device: Device, gemm: Gemm, amount: Array) -> Array:
     return kernels.memory_time(device, (inputs + gemm.k * gemm.n * 8.0) * amount, 0.0)
 
 
-def _product(
-    device: Device, gemm: Gemm, m: Array, n: Array, k: Array, dtype: str, expert_rate: Array
-) -> Parts:
-    """One product, or the products of all local experts side by side in one kernel."""
+def _product(device: Device, stack: Stack, gemm: Gemm, m: Array, n: Array, k: Array, dtype: str) -> Parts:
+    """One product, or the products of all local experts side by side in one kernel.
+
+    A group of one expert is a product like any other. The measured kernels of Blackwell are those of 2025's
+    libraries, which `narrow_rate` brings up to date.
+    """
     flops = 2.0 * m * n * k * gemm.count * np.maximum(gemm.experts, 1.0)
-    if np.ndim(gemm.experts) == 0 and gemm.experts == 0:
-        seconds = kernels.gemm_time(device, m, n, k, gemm.count, dtype)
-    else:
-        seconds = kernels.grouped_gemm_time(device, m, n, k, gemm.experts, dtype) * gemm.count / expert_rate
+    seconds = kernels.gemm_time(device, m, n, k, gemm.count, dtype)
+    if is_expert(gemm):
+        grouped = kernels.grouped_gemm_time(device, m, n, k, gemm.experts, dtype) * gemm.count
+        grouped = grouped / stack.expert_rate + gemm.experts * gemm.count * stack.expert_s
+        seconds = np.where(np.asarray(gemm.experts) <= 1, seconds, grouped)
+    if device.generation == "blackwell" and dtype not in ("bf16", "fp16"):
+        seconds = seconds / stack.narrow_rate
     return Parts(gemm=seconds, gemm_ideal=flops / nameplate_peak(device, dtype), gemm_flops=flops)
 
 
@@ -141,6 +160,11 @@ def nameplate_peak(device: Device, dtype: str) -> Array:
 def _attention(device: Device, stack: Stack, op: Attention) -> tuple[Parts, Parts]:
     shape = (op.sequences, op.queries, op.context, op.heads)
     flops = kernels.attention_flops(*shape, op.qk_head_dim, op.v_head_dim, op.causal)
+    kernel: Any = stack.attention
+    if stack.windowed_attention and np.all(op.context < op.queries):
+        kernel = stack.windowed_attention
+        if kernel.startswith("unfused"):  # it computes the whole square and masks it
+            shape = (op.sequences, op.queries, op.queries, op.heads)
     ideal = flops / nameplate_peak(device, "bf16")
     forward, backward = (
         kernels.attention_time(
@@ -151,7 +175,7 @@ def _attention(device: Device, stack: Stack, op: Attention) -> tuple[Parts, Part
             op.v_head_dim,
             op.causal,
             backward=b,
-            kernel_generation=stack.attention,
+            kernel_generation=kernel,
         )
         for b in (False, True)
     )
@@ -165,6 +189,8 @@ def _memory(device: Device, stack: Stack, operation: Any) -> tuple[Parts, Parts]
     launch = kernels.memory_time(device, 0.0, launches)
     traffic = stack.memory_traffic
     passes = (operation.forward_bytes, operation.backward_bytes)
+    if stack.fused_experts and operation.name == "experts_activation":
+        passes = (0.0, 0.0)
     forward, backward = (
         Parts(memory=kernels.memory_time(device, b * traffic, 0.0), launch=launch) for b in passes
     )

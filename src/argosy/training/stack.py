@@ -75,6 +75,20 @@ _GENERIC: dict[str, tuple[float, float, float, str]] = {
         1.05,
         _ASSUMED + ": the framework's grouped products reach what single kernels were measured to reach",
     ),
+    "expert_s": (
+        15e-6,
+        0.0,
+        50e-6,
+        _ASSUMED
+        + ": each expert's product is a kernel of its own, queued, filled and drained one after the other",
+    ),
+    "narrow_rate": (
+        1.0,
+        0.9,
+        1.15,
+        _ASSUMED
+        + ": FP8 and FP4 products of the framework's libraries are as fast as those measured in 2025",
+    ),
     "host_norm": (4.0, 3.0, 5.0, _TRAINING_DATA + ": exponent of the soft maximum of device and host time"),
     "step_overhead_s": (
         0.003,
@@ -116,6 +130,11 @@ class Stack:
     node_limit: float = float("inf")  # nodes that one token may visit, with the node-limited dispatcher
     fused_accumulation: bool = True  # weight gradients are added to their FP32 sum by the product itself
     weight_traffic: float = 0.0  # byte per parameter and micro-batch moved outside the products
+    windowed_attention: str = ""  # kernel generation of layers with a sliding window, where it is another one
+    recomputes_experts: bool = (
+        False  # selective recomputation runs the routed feed-forward and its exchange again
+    )
+    fused_experts: bool = False  # activation and conversion of expert inputs inside the grouped products
     memory_traffic: Array = 1.0  # factor on the bytes of element-wise operations
     tp_hidden: Array = 0.5  # fraction of the tensor-parallel collectives that can hide
     cp_hidden: Array = 0.8
@@ -127,6 +146,8 @@ class Stack:
     host_layer_s: Array = 1.0e-3  # s of host time to queue one layer's forward pass
     host_experts: Array = 2.5  # host time of a mixture layer over that of a dense one
     expert_rate: Array = 1.0  # rate of grouped expert products in a step over that of the measured kernels
+    expert_s: Array = 15e-6  # s that the device loses per expert and product, where experts are more than one
+    narrow_rate: Array = 1.0  # rate of FP8 and FP4 products over that of the measured kernels, on Blackwell
     host_norm: Array = 4.0  # exponent p of (device^p + host^p)^(1/p)
     step_overhead_s: Array = 0.003  # s per step outside the pipeline and the optimizer
     jitter: Array = 0.013  # coefficient of variation of compute between accelerators
@@ -176,6 +197,8 @@ _FSDP1 = {
 # each, and gradients into an FP32 buffer, 2 + 4.
 _SEPARATE_SUM = {"fused_accumulation": False, "weight_traffic": 6.0}
 _FLAT = {"fused_accumulation": False, "weight_traffic": 8.0}
+# NVIDIA-NeMo/Megatron-Bridge on GitHub, scripts/performance/configs: settings, not measurements.
+_RECIPES = "Megatron-Bridge's published recipe files"
 _DUALPIPE = {"schedules": ("1f1b", "interleaved", "zero-bubble", "dualpipe")}
 _COPIED = {"fused_accumulation": False, "weight_traffic": 14.0}
 
@@ -189,16 +212,36 @@ _PRESETS: dict[str, tuple[dict[str, Any], dict[str, tuple[float, float, float, s
         {"attention": "flash3", "dispatcher": "node-limited"},
         {
             "ep_hidden": (
-                0.5,
                 0.0,
-                0.9,
-                _ASSUMED + ": all-to-all behind the neighbouring micro-batch in some recipes, not in others",
+                0.0,
+                0.5,
+                _RECIPES + " leave moe_a2a_overlap off with the HybridEP dispatcher",
             ),
             "host_layer_s": (
                 0.8e-3,
                 0.3e-3,
                 1.7e-3,
                 _ASSUMED + ": half of Megatron-Core's, because recipes capture layers in CUDA graphs",
+            ),
+        },
+    ),
+    "megatron-bridge-fused": (
+        {"attention": "flash3", "dispatcher": "node-limited", "fused_experts": True},
+        {
+            "ep_hidden": (
+                0.8,
+                0.3,
+                0.95,
+                _RECIPES
+                + " of MXFP8 in 2026 put the exchange behind the neighbouring micro-batch; the share is assumed",
+            ),
+            "expert_s": (0.0, 0.0, 10e-6, _RECIPES + " of MXFP8 in 2026: one grouped kernel for all experts"),
+            "host_layer_s": (
+                0.05e-3,
+                0.0,
+                0.3e-3,
+                _RECIPES
+                + " of MXFP8 in 2026 capture the whole iteration in a CUDA graph; the rest is assumed",
             ),
         },
     ),
@@ -225,6 +268,12 @@ _PRESETS: dict[str, tuple[dict[str, Any], dict[str, tuple[float, float, float, s
             **_DUALPIPE,
         },
         {
+            "expert_s": (
+                0.0,
+                0.0,
+                15e-6,
+                "DeepGEMM (github.com/deepseek-ai/DeepGEMM): one grouped kernel for all experts of a rank",
+            ),
             "ep_hidden": (
                 0.95,
                 0.8,
@@ -268,5 +317,8 @@ _NUMBERS = {f.name for f in fields(Stack)} - {
     "dispatch_bytes",
     "fused_accumulation",
     "weight_traffic",
+    "windowed_attention",
+    "recomputes_experts",
+    "fused_experts",
 }
 assert set(_GENERIC) == _NUMBERS, "every number of a stack has a fact"

@@ -62,6 +62,9 @@ def case(row: Row) -> Case:
     if name is None or f"accelerators.{name}.memory_bandwidth" not in facts():
         raise Skipped(f"accelerator {row.text('accelerator')!r} is not in the catalog")
     era = eras.era(row)
+    if model.moe and (factor := eras.imbalance(row)):
+        model = model.model_copy(update={"moe": model.moe.model_copy(update={"imbalance": factor})})
+        remarks.append(f"routing not forced to balance: the busiest rank at {factor} times the mean, assumed")
     remarks.append(f"stack {era.stack}: {era.reason}")
     layouts, batch, notes = _layouts(row, era, model, gpus)
     remarks += notes
@@ -86,7 +89,7 @@ def case(row: Row) -> Case:
         job=job,
         device=_device(name, gpus, changes),
         network=network,
-        stack=Stack.from_values(Values(facts()), era.stack),
+        stack=replace(Stack.from_values(Values(facts()), era.stack), **eras.stack_changes(row, era)),
         layouts=layouts.take(valid),
         modes=modes,
         stated_recompute=stated,
@@ -183,9 +186,10 @@ def _layouts(row: Row, era: eras.Era, model: ModelArchitecture, gpus: int) -> tu
         notes.append("micro-batch not stated: the fastest of those that fit, as a tuned run would take")
     grid = np.array([(b, v) for b in micros for v in chunks])
     ep = row.count("ep") or 1
-    etp = row.count("etp") or (tp if model.moe and dp * cp % ep == 0 else 1)
+    etp = row.count("etp") or 1
     if model.moe and row.count("etp") is None and tp > 1:
-        notes.append(f"expert tensor parallelism not stated: {etp}, Megatron-Core's default where it divides")
+        etp, why = eras.expert_tensor_parallel(row, tp, dp * cp % ep == 0)
+        notes.append(f"expert tensor parallelism not stated: {etp}, {why}")
     layouts = Layouts.one(
         tp=tp, pp=pp, cp=cp, dp=dp, ep=ep, etp=etp, vp=grid[:, 1], micro_batch=grid[:, 0],
         grad_accumulation=batch // (dp * grid[:, 0]), zero=zero,

@@ -67,6 +67,19 @@ class Era:
     fused_cross_entropy: bool = False  # the loss in one kernel, without a second copy of the logits
 
 
+# Megatron-Bridge's MXFP8 recipes since the container of June 2026. The recipe files capture whole iterations on
+# GB200 and GB300, and of B300 only for some models.
+_FUSED_ROWS = r"megatron-bridge.* 26\.(0[6-9]|1\d)[^|]*\|mxfp8\|(gb[23]00|b300\|qwen3)"
+_FUSED = Era(
+    "megatron-bridge-fused",
+    "Megatron-Bridge since 26.06 with MXFP8: grouped products with activation and conversion inside, "
+    "the iteration in one CUDA graph, the experts' exchange behind the neighbouring micro-batch",
+    1,
+    2.0,
+    ("none", "selective", "full"),
+    True,
+)
+
 # Framework texts → era, first match wins.
 _ERAS = (
     (
@@ -155,6 +168,11 @@ GENERIC = Era("generic", "framework not recognised: the generic stack", 1, 4.0, 
 
 def era(row: Row) -> Era:
     """The era of a row's framework."""
+    words = "|".join(
+        row.text(column) for column in ("framework", "precision", "accelerator", "model")
+    ).lower()
+    if re.search(_FUSED_ROWS, words):
+        return _FUSED
     text = row.text("framework").lower()
     return next((found for pattern, found in _ERAS if re.search(pattern, text)), GENERIC)
 
@@ -191,9 +209,57 @@ def recompute_modes(row: Row, found: Era) -> tuple[tuple[str, ...], bool]:
         return found.recompute, False
     if text.startswith("full"):
         return ("full",), True
+    if recomputes_experts(row):
+        return ("selective",), True
     if text.startswith("none") or re.search(r"norm|act\b", text):
         return ("none",), True
     return ("selective",), True
+
+
+# Recipes that set the experts' tensor parallelism to one in their published files.
+_ONE_EXPERT_RANK = ("megatron-bridge", "modelzoo")
+
+
+def expert_tensor_parallel(row: Row, tp: int, divides: bool) -> tuple[int, str]:
+    """Expert tensor parallelism of a row that does not state it, and why."""
+    words = f"{row.text('framework')} {row.text('source')}".lower()
+    if any(name in words for name in _ONE_EXPERT_RANK):
+        return 1, "1, as the recipes' published files set"
+    return (tp if divides else 1), "Megatron-Core's default where it divides"
+
+
+def recomputes_experts(row: Row) -> bool:
+    """Whether the row recomputes whole mixture layers (Megatron-Core's module `moe`), their exchange too."""
+    return re.search(r"\bmoe\b", row.text("recompute").lower()) is not None
+
+
+# Load of the busiest rank of experts over the mean where the router is not forced to balance: an assumption.
+UNFORCED_IMBALANCE = 1.2
+
+
+def imbalance(row: Row) -> float | None:
+    """The experts' imbalance that the row's words mean; None where they say nothing, or that it is forced."""
+    return UNFORCED_IMBALANCE if "unforced" in row.text("notes").lower() else None
+
+
+def stack_changes(row: Row, found: Era) -> dict[str, Any]:
+    """Traits of the stack that the row's words change: its dispatcher, what it recomputes, its attention.
+
+    gpt-oss attends with a learned sink in every softmax, and every second layer over a window. That the fused
+    kernels took no window together with a sink before June 2026 is a supposition: its rows on four kinds of
+    device lack the time of unfused scores in just those layers. Training it has no dropout.
+    """
+    words = row.text("notes").lower()
+    changes: dict[str, Any] = {}
+    if "dispatcher deepep" in words:
+        changes["dispatcher"] = "node-limited"
+    if "dispatcher a2a" in words:
+        changes["dispatcher"] = "all-to-all"
+    if recomputes_experts(row):
+        changes["recomputes_experts"] = True
+    if re.search(r"gpt.?oss", row.text("model").lower()) and found.stack != "megatron-bridge-fused":
+        changes |= {"windowed_attention": "unfused-no-dropout", "dispatcher": "all-to-all"}
+    return changes
 
 
 def precision(row: Row) -> str:

@@ -24,7 +24,7 @@ from argosy.validation.cases import Case, case
 from argosy.validation.models import Skipped
 from argosy.validation.rows import Row, read_table
 from argosy.validation.runs import choose_recompute
-from argosy.validation.step_parameters import ASIDE, MIXTURES, PARAMETERS, Parameter
+from argosy.validation.step_parameters import ASIDE, PARAMETERS, Parameter
 
 TABLE = Path(__file__).parents[1] / "training" / "kernels" / "data" / "steps.json"
 SOURCE = "fitted to published training steps: python -m argosy.validation.fit_steps; see docs/accuracy.md"
@@ -110,11 +110,6 @@ def log_errors(found: list[Sample], parameters: tuple[Parameter, ...], columns: 
         steps = evaluate(sample.case.job, device, sample.case.network, stack, sample.layouts)
         errors[i] = np.log(np.broadcast_to(steps.step_s, columns.shape[1]) / sample.case.measured_s)
     return errors
-
-
-def mixtures_on_measured_devices(prepared: Case) -> bool:
-    """Mixtures of experts on devices whose kernels were measured."""
-    return prepared.job.model.moe is not None and prepared.device.curves.relative_of is None
 
 
 def settled(sample: Sample, values: np.ndarray) -> Sample:
@@ -233,6 +228,8 @@ def build(path: Path) -> dict[str, Any]:
     """The whole table from a file of runs: numbers with errors and bands, errors fitted, aside and left
     out.
     """
+    from argosy.validation.fit_mixtures import described, mixtures  # it uses this module's fit
+
     found = samples(read_table(path)[1], dense_on_measured_devices)
     seen = [s for s in found if not kept_aside(s)]
     values, spread = fit(seen, PARAMETERS)
@@ -245,63 +242,23 @@ def build(path: Path) -> dict[str, Any]:
         reach = max(1.645 * error, np.abs(column - value).max())
         for place in parameter.paths:
             numbers[place] = {
-                "value": _round(value),
-                "low": _round(max(value - reach, parameter.low)),
-                "high": _round(min(value + reach, parameter.high)),
-                "source": SOURCE,
-            }
-    experts = [settled(s, values) for s in samples(read_table(path)[1], mixtures_on_measured_devices)]
-    moe_values, moe_spread = fit([s for s in experts if not kept_aside(s)], MIXTURES)
-    moe_relative = relative_errors(experts, MIXTURES, moe_values)
-    moe_aside = np.array([kept_aside(s) for s in experts])
-    for parameter, value, error in zip(MIXTURES, moe_values, moe_spread, strict=True):
-        for place in parameter.paths:
-            low, high = max(value - 3 * error, parameter.low), min(value + 3 * error, parameter.high)
-            numbers[place] = {
-                "value": _round(value),
-                "low": _round(low),
-                "high": _round(high),
+                "value": rounded(value),
+                "low": rounded(max(value - reach, parameter.low)),
+                "high": rounded(min(value + reach, parameter.high)),
                 "source": SOURCE,
             }
     for grade, group in (("measured-like", "dense, BF16 or FP16"), ("interpolated", "dense, narrow formats")):
         sigma = residual_sigma(relative[groups[group] & aside])
         numbers[f"training.residual.{grade}"] = {
-            "value": _round(sigma),
+            "value": rounded(sigma),
             "source": SOURCE + " (rows of sources kept aside)",
         }
-    numbers["training.residual.extrapolated"] = {
-        "value": _round(residual_sigma(moe_relative)),
-        "source": SOURCE + " (all mixtures of experts)",
-    }
+    second = mixtures(read_table(path)[1], np.array([rounded(value) for value in values]))
     return {
         "generated_by": "python -m argosy.validation.fit_steps",
-        "numbers": numbers,
-        "parameters": [
-            {
-                "name": p.name,
-                "meaning": p.meaning,
-                "prior": p.start,
-                "prior_width": p.width,
-                "value": _round(v),
-                "standard_error": _round(e),
-                "left_out_low": _round(c.min()),
-                "left_out_high": _round(c.max()),
-            }
-            for p, v, e, c in zip(PARAMETERS, values, spread, vectors.T, strict=True)
-        ]
-        + [
-            {
-                "name": p.name,
-                "meaning": p.meaning,
-                "prior": p.start,
-                "prior_width": p.width,
-                "value": _round(v),
-                "standard_error": _round(e),
-                "left_out_low": None,
-                "left_out_high": None,
-            }
-            for p, v, e in zip(MIXTURES, moe_values, moe_spread, strict=True)
-        ],
+        "numbers": numbers | second["numbers"],
+        "parameters": [described(*each) for each in zip(PARAMETERS, values, spread, vectors.T, strict=True)]
+        + second["parameters"],
         "errors": {
             name: {
                 "fitted": errors_of(relative[mask & ~aside]) if (mask & ~aside).any() else None,
@@ -310,18 +267,14 @@ def build(path: Path) -> dict[str, Any]:
             }
             for name, mask in groups.items()
         }
-        | {
-            "mixtures of experts": {
-                "fitted": errors_of(moe_relative[~moe_aside]),
-                "aside": errors_of(moe_relative[moe_aside]),
-                "left_one_source_out": None,
-            }
-        },
+        | second["errors"],
         "left_one_source_out": by_source,
+        "left_one_model_out": second["left_one_model_out"],
     }
 
 
-def _round(value: float) -> float:
+def rounded(value: float) -> float:
+    """Four significant figures, as the table has them."""
     return float(f"{value:.4g}")
 
 

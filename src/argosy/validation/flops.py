@@ -5,19 +5,23 @@ from __future__ import annotations
 from argosy.spec.model import ModelArchitecture
 
 
-def megatron_step_flops(model: ModelArchitecture, sequence_length: int, batch: int, recompute: bool) -> float:
+def megatron_step_flops(
+    model: ModelArchitecture, sequence_length: int, batch: int, recompute: bool, causal: bool = False
+) -> float:
     """FLOPs of one step by the formula of Narayanan et al. 2021 (arXiv:2104.04473, equation 3), for any
     transformer.
 
     Per token and layer 2 FLOPs per weight of the products, attention over the full square
     (2·2·s·heads·d), the head 2·hidden·vocab; times 3 for forward and backward, the layers times 4 where
     `recompute` counts the second forward.
+    `causal`: attention over the half of the square that a causal mask leaves, as Megatron-Core counts since 2025
+    (rows that state both a step time and a FLOP/s agree with it within 1 %, and with the full square not at all).
     `sequence_length` in tokens, `batch` in sequences. For GPT this is 96·B·s·l·h²·(1 + s/6h + V/16lh)
     with recompute.
     """
     tokens = float(batch) * sequence_length
     layers = sum(_layer_weights(model, layer) for layer in range(model.layers))
-    attention = 4.0 * sequence_length * model.heads * _score_width(model) * model.layers
+    attention = (2.0 if causal else 4.0) * sequence_length * model.heads * _score_width(model) * model.layers
     head = 2.0 * model.hidden * model.vocab
     passes = 4.0 if recompute else 3.0
     return tokens * (passes * (2.0 * layers + attention) + 3.0 * head)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -88,10 +89,24 @@ def stated_step_time(
         return tokens / (rate * gpus), "from tokens/s per accelerator"
     if gpus and (rate := row.number("tflops_per_gpu")) is not None:
         counts_recompute = _counts_recompute(row.text("metric_definition"))
-        work = megatron_step_flops(model, sequence_length, batch, counts_recompute)
+        causal = _counts_causal(row.text("framework"))
+        work = megatron_step_flops(model, sequence_length, batch, counts_recompute, causal)
         what = "hardware FLOP/s (recomputation counted)" if counts_recompute else "model FLOP/s"
-        return work / (rate * 1e12 * gpus), f"from {what}, full attention, per accelerator"
+        half = "causal" if causal else "full"
+        return work / (rate * 1e12 * gpus), f"from {what}, {half} attention, per accelerator"
     return None, "no step time, token rate or FLOP/s"
+
+
+def _counts_causal(framework: str) -> bool:
+    """Whether a framework counts attention's causal half: Megatron-Core since its releases of 2025 (r0.12).
+
+    A Megatron-Core without a release is taken as a newer one.
+    """
+    words = framework.lower()
+    if not re.search(r"megatron-(core|bridge)", words):
+        return False
+    release = re.search(r"r0\.(\d+)", words)
+    return release is None or int(release[1]) >= 12
 
 
 def _counts_recompute(definition: str) -> bool:

@@ -17,7 +17,7 @@ from argosy.validation.rows import Row
 
 # Recipes of this stack keep activations in the host's memory, rather than recompute, on chips whose host has
 # a coherent link of 900 GB/s (NVIDIA GB200 datasheet: NVLink-C2C).
-OFF_LOADING_STACKS = ("megatron-bridge",)
+OFF_LOADING_STACKS = ("megatron-bridge", "megatron-bridge-fused")
 COHERENT = ("GB200", "GB300")
 NORMAL_90 = (
     1.6448536269514722  # half-width of the central 90 % of a normal distribution, in standard deviations
@@ -92,11 +92,15 @@ def choose_recompute(prepared: Case) -> Recompute:
     if (
         not prepared.stated_recompute
         and prepared.stack.name in OFF_LOADING_STACKS
-        and prepared.device.name in COHERENT
+        and (prepared.device.name in COHERENT or prepared.job.model.moe)
     ):
         layouts = with_recompute(prepared.layouts, modes[0])
         fits = bool(fitting(prepared, layouts).any())
         beyond = "" if fits else "; what does not fit is off-loaded to the host (taken as free)"
+        if (
+            prepared.job.model.moe
+        ):  # the recipes' published files: norms, activations, MLA's up-projection, dense layers
+            beyond = "" if fits else "; the recipes recompute only cheap parts, taken as none"
         return Recompute(
             layouts, 1.0, True, f"recomputation not stated: {modes[0]}, the framework's default{beyond}"
         )

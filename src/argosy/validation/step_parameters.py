@@ -16,7 +16,8 @@ ASIDE = (
 )
 
 MEGATRON_2021 = ("megatron-2021", "megatron-deepspeed")
-MEGATRON_CORE = ("megatron-core", "megatron-bridge")
+BRIDGE = ("megatron-bridge", "megatron-bridge-fused")
+MEGATRON_CORE = ("megatron-core", *BRIDGE)
 FSDP1 = ("fsdp1", "llm-foundry")
 
 
@@ -133,24 +134,41 @@ PARAMETERS = (
     ),
 )
 
-# Fitted after, and apart from, the dense numbers, to the mixtures of the sources that are not kept aside.
+# Containers of Megatron-Bridge that the second stage sees; its other containers stay aside.
+FITTED_CONTAINERS = ("25.09", "26.02", "26.06")
+
+_CAPTURED = "host time of a mixture layer over that of a dense one"
+
+# Fitted after, and apart from, the dense numbers: see fit_mixtures.
 MIXTURES = (
     Parameter(
-        "stack.expert_rate",
+        "stack.expert_s",
+        15e-6,
+        10e-6,
+        0.0,
+        80e-6,
+        "s that the device loses per expert and product (launch, fill and drain of its own kernel)",
+        ("megatron-core", "megatron-bridge"),
+    ),
+    Parameter("stack.host_experts", 2.5, 0.8, 1.0, 6.0, _CAPTURED, ("megatron-core",)),
+    Parameter("stack.host_experts", 2.5, 0.8, 1.0, 6.0, _CAPTURED, ("megatron-bridge",)),
+    Parameter(
+        "stack.ep_hidden",
+        0.8,
+        0.15,
+        0.0,
         1.0,
-        0.2,
-        0.3,
-        1.05,
-        "rate of grouped expert products over that of measured kernels",
-        MEGATRON_CORE,
+        "share of the experts' exchange that hides behind the neighbouring micro-batch",
+        ("megatron-bridge-fused",),
     ),
     Parameter(
-        "stack.host_experts",
-        2.5,
-        0.8,
+        "stack.narrow_rate",
         1.0,
-        5.0,
-        "host time of a mixture layer over that of a dense one",
-        ("megatron-core",),
+        0.1,
+        0.7,
+        1.5,
+        "rate of FP8 and FP4 products on Blackwell over that of kernels measured in 2025",
+        BRIDGE,
     ),
+    Parameter("device.sustained_clock.GB300", 0.87, 0.06, 0.6, 1.0, _CLOCK + ", at 1,400 W"),
 )

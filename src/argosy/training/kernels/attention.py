@@ -16,7 +16,7 @@ from argosy.training.kernels.gemm import gemm_time
 
 Array = Any  # float or numpy array
 
-ATTENTION_KERNELS = ("unfused", "flash1", "triton", "flash2", "flash3")
+ATTENTION_KERNELS = ("unfused", "unfused-no-dropout", "flash1", "triton", "flash2", "flash3")
 
 BACKWARD_FLOPS = (
     2.5  # five products (recomputed scores, dV, dP, dQ, dK) for the forward's two (FlashAttention-2, §3.1)
@@ -83,8 +83,8 @@ def attention_time(
         FLOPs · (1 + ramp/context) ÷ (peak · ceiling), not below bytes(Q, K, V, O) ÷ memory rate, + overhead
     with ceiling and ramp by head dimension from the forward measurements; the backward has 2.5 times the
     FLOPs at the generation's `backward_ratio`. `kernel_generation`: one of
-    ATTENTION_KERNELS, or an AttentionKernel of one's own; `unfused` computes the full square in
-    batched products and moves every score through memory. Fitted for 1,024–16,384 tokens, head dimensions
+    ATTENTION_KERNELS, or an AttentionKernel of one's own; the unfused ones compute the full square in
+    batched products and move every score through memory. Fitted for 1,024–16,384 tokens, head dimensions
     64–256.
     """
     curves = device.curves
@@ -93,7 +93,7 @@ def attention_time(
         if isinstance(kernel_generation, str)
         else kernel_generation
     )
-    if kernel.name == "unfused":
+    if kernel.name.startswith("unfused"):
         return _unfused(device, kernel, sequences, queries, context, heads, qk_head_dim, v_head_dim, backward)
     curve = curves.attention["bf16"]
     ceiling = np.interp(qk_head_dim, curve.head_dims, curve.ceiling)

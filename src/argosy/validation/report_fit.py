@@ -1,0 +1,80 @@
+"""What was fitted to steps, and what the fit is worth on rows that it did not see: a section of the report."""
+
+from __future__ import annotations
+
+from argosy.training.kernels.fitted import steps_table
+from argosy.validation.report_tables import markdown, percent
+from argosy.validation.step_parameters import FITTED_CONTAINERS
+
+
+def parameters_section() -> list[str]:
+    """Every fitted number of the step model, and what the fit is worth on rows that it did not see."""
+    table = steps_table()
+    parameters = [
+        (
+            f"`{p['name']}`",
+            p["meaning"],
+            f"{p['prior']:.4g} ± {p['prior_width']:.2g}",
+            f"{p['value']:.4g} ± {p['standard_error']:.2g}",
+            "" if p["left_out_low"] is None else f"{p['left_out_low']:.4g} – {p['left_out_high']:.4g}",
+        )
+        for p in table["parameters"]
+    ]
+    groups = []
+    for name, kinds in table["errors"].items():
+        for kind, found in kinds.items():
+            if found:
+                groups.append(
+                    (
+                        name,
+                        kind.replace("_", " "),
+                        found["n"],
+                        percent(found["mape"]),
+                        percent(found["bias"], True),
+                        percent(found["p90_abs"]),
+                    )
+                )
+    left_out, left_model = (
+        [
+            (name, f["n"], percent(f["mape"]), percent(f["bias"], True), percent(f["p90_abs"]))
+            for name, f in table[key].items()
+        ]
+        for key in ("left_one_source_out", "left_one_model_out")
+    )
+    return [
+        f"## The {len(parameters)} numbers fitted to steps",
+        "",
+        "Each has a meaning, a prior (published or assumed) and belongs to an accelerator "
+        "generation or a framework era; none",
+        "belongs to a source or a row. Sources count by the root of their rows. `python -m "
+        "argosy.validation.fit_steps`",
+        "regenerates them. The last column is the range over the fits that leave one source out (the last six: one model).",
+        "",
+        *markdown(("number", "meaning", "prior", "fitted", "left out"), parameters),
+        "### Rows that the fit did not see",
+        "",
+        "The fit never sees the set-aside rows; the people who built the model did see their errors while they chose its",
+        "structure (which effects are in it, the priors, how a row's words are read), so that they are not blind in that sense.",
+        "For mixtures that holds most: where the era of June 2026 begins and what it fuses, and that gpt-oss attends unfused in",
+        "its windowed layers, were read from public recipe files where they say so and supposed from the errors where not.",
+        "",
+        "*Fitted*: vTrain's single-node table, llm-foundry, dgxc-benchmarking, SimuMax; in the second stage (mixtures, and",
+        f"Megatron-Bridge on Blackwell) also ModelZoo and the containers {', '.join(FITTED_CONTAINERS)} of Megatron-Bridge.",
+        "*Aside*: what the fit never sees: vTrain's multi-node table, BLOOM, Korthikanti, SC21, Megatron's README,",
+        "torchtitan, all of Megatron-Bridge in the first stage and its other containers in the second. Containers repeat",
+        "one another's recipes, so that the second stage also leaves out one model at a time. *Left one source (or model)",
+        "out*: predicted by numbers fitted to all others.",
+        "",
+        *markdown(("group", "rows are", "rows", "MAPE %", "bias %", "90th percentile %"), groups),
+        "Left one source out, dense rows:",
+        "",
+        *markdown(("source", "rows", "MAPE %", "bias %", "90th percentile %"), left_out),
+        "A source whose era no other source shares (vTrain's small models bound by their host, "
+        "llm-foundry's Triton kernel,",
+        "SimuMax's B200) is then predicted from the priors alone: that is what a stack without "
+        "measurements is worth.",
+        "",
+        "Left one model out, second stage (fitted containers and others together):",
+        "",
+        *markdown(("model", "rows", "MAPE %", "bias %", "90th percentile %"), left_model),
+    ]
