@@ -104,3 +104,19 @@ def test_bad_logs_are_told(tmp_path: Path) -> None:
     with pytest.raises(FactError, match="unknown preset"):
         run(path, 4, 32, None, None, False, "llama9")
     assert any("--start" in told for told in run(path, 4, 32, None, None, False, "llama3-table5")["warnings"])
+
+
+def test_the_command_writes_what_a_scenario_reads(
+    log: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from argosy.cli.main import run as command
+
+    out = tmp_path / "overrides.yaml"
+    assert command(["fit-failures", str(log), "--nodes", "40", "--output", str(out)]) == 0
+    shown = capsys.readouterr().out
+    assert "power-supply" in shown
+    assert "--start" in shown  # the window was guessed, and that is said
+    catalog = load_catalog().with_overrides(out)
+    rate = catalog.facts["reliability.llama3-table5.power-supply"]
+    assert rate.low < rate.value < rate.high
+    assert "failures.csv" in rate.source

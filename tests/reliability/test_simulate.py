@@ -104,3 +104,18 @@ def test_curves_rise_and_recommend(system: System) -> None:
     interval = interval_curve(system, draws=60)
     best = max(interval["curve"], key=lambda point: point["goodput"])
     assert 0.5 <= best["interval_s"] / interval["recommended_s"] <= 2.0
+
+
+def test_a_job_that_never_finishes_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    text = MINIMAL.read_text(encoding="utf-8")
+    assert "reliability:" not in text
+    path = tmp_path / "hopeless.yaml"
+    path.write_text(text + "\nreliability:\n  overrides: {gpu: {mttf: 30 min}}\n", encoding="utf-8")
+    assert run(["simulate", str(path), "--replications", "2", "--no-advice"]) == 0
+    out = capsys.readouterr().out
+    assert "will never finish" in out
+    assert run(["simulate", str(path), "--replications", "2", "--no-advice", "--json"]) == 0
+    answer = json.loads(capsys.readouterr().out)
+    assert answer["finishes"] is False
+    assert 0.0 <= answer["goodput"]["mean"] < 0.01
+    assert sum(answer["ledger_gpu_s"].values()) == pytest.approx(answer["total_gpu_s"], rel=1e-9)

@@ -46,8 +46,11 @@ def run(scenario: Any, replications: int, seed: int, job: str | None, advice: bo
 
     from argosy.planning.payload import plain
     from argosy.reliability.account import VIEWS, account
+    from argosy.reliability.events import compiled_before
 
     name, accelerators, system, faster_storage = _system(scenario, job)
+    if not compiled_before():
+        print("argosy: compiling the engine, once (some twenty seconds)", file=sys.stderr)
     with ThreadPoolExecutor() as pool:
         system.lives(2, seed)  # compiled and loaded before the clock starts
         began = time.perf_counter()

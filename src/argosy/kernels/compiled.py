@@ -3,15 +3,22 @@
 A helper gets a life as a tuple of thirty arrays; counting references to them at every call would take longer than the
 work (measured: twenty times). Helpers neither make nor keep arrays, so that nothing needs counting; the outermost
 function, which Python calls, holds the references. Compiled code is cached beside the source: the first use on a
-machine takes most of a minute. The cache sees changes of the outermost function's file alone; after editing a helper,
+machine takes some twenty seconds. The cache sees changes of the outermost function's file alone; after editing a helper,
 remove `src/argosy/kernels/__pycache__`.
 """
 
 from __future__ import annotations
 
+from typing import Any
+
 from numba import njit
 
-helper = njit(cache=True, forceinline=True, _nrt=False)  # type: ignore[call-overload]
+_compile: Any = njit  # its type stubs do not know all of its options
+_INSIDE = {"cache": True, "forceinline": True, "_nrt": False}
+small = _compile(**_INSIDE)
+"""For helpers that tests call from Python too."""
+helper = _compile(**_INSIDE, no_cpython_wrapper=True, no_cfunc_wrapper=True)
+"""For helpers that only kernels call: no wrapper for Python is compiled."""
 
 
 @helper

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from argosy.kernels.compiled import helper
+from argosy.kernels.compiled import small
 
 
-@helper
+@small
 def push(keys, items, size, key, item):  # type: ignore[no-untyped-def]
     """Adds `item` with `key` to a heap of `size` entries; returns the new size. The arrays must have room."""
     at = size
@@ -21,7 +21,7 @@ def push(keys, items, size, key, item):  # type: ignore[no-untyped-def]
     return size + 1
 
 
-@helper
+@small
 def _settle(keys, items, size, at, key, item):  # type: ignore[no-untyped-def]
     """Puts (key, item) at `at` or below it, where the heap order holds."""
     while True:
@@ -39,7 +39,7 @@ def _settle(keys, items, size, at, key, item):  # type: ignore[no-untyped-def]
     items[at] = item
 
 
-@helper
+@small
 def pop(keys, items, size):  # type: ignore[no-untyped-def]
     """Removes the entry at index 0 (read it first) of a heap of `size` ≥ 1 entries; returns the new size."""
     size -= 1
@@ -48,7 +48,7 @@ def pop(keys, items, size):  # type: ignore[no-untyped-def]
     return size
 
 
-@helper
+@small
 def heapify(keys, items, size):  # type: ignore[no-untyped-def]
     """Orders the first `size` entries as a heap, in time proportional to their number."""
     for at in range(size // 2 - 1, -1, -1):

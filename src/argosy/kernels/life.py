@@ -101,20 +101,20 @@ def _run(key, fleet, job, life):  # type: ignore[no-untyped-def]
     f[ACTIVE] += used
     if life.stored[0] > stored:
         i[LOOPS] = 0
-    if done:
-        if i[CORRUPT] > 0:  # the last look at the result finds what went wrong
-            _uncover(key, fleet, job, life)
-            return False
+    if done and i[CORRUPT] == 0:
         return True
-    if cause == 0:
+    down = False
+    if done or cause == 1:  # the last look at the result finds what went wrong, if nothing did before
+        _uncover(job, life)
+        down = True
+    elif cause == 0:
         f[ACTIVE] = due  # not a rounding error beside it, or the heap's entry would be in the past
         effect = nodes.strike(key, fleet, job, life, clock, False)
         if effect == nodes.STOPS:
-            _stop(key, fleet, job, life, clock)
+            _stop(key, fleet, job, life)
+            down = True
         elif effect == nodes.PAUSES and job.pause_s > 0.0:
             _book(life, RESTART, job.pause_s)
-    elif cause == 1:
-        _uncover(key, fleet, job, life)
     elif cause == 2:
         f[SLOW_UNTIL] = 0.0
     elif cause == 3:
@@ -124,12 +124,14 @@ def _run(key, fleet, job, life):  # type: ignore[no-untyped-def]
         save_all(job, life)
         _book(life, MAINTENANCE, job.maintenance_s)
         f[NEXT_MAINTENANCE] += job.maintenance_gap_s
+    if down:
+        _recover(key, fleet, job, life)
     return False
 
 
 @helper
-def _stop(key, fleet, job, life, clock):  # type: ignore[no-untyped-def]
-    """The job falls back to what it saved, and recovers."""
+def _stop(key, fleet, job, life):  # type: ignore[no-untyped-def]
+    """The job falls back to what it saved."""
     before = life.book[REWORK]
     loss = job.loss_node if life.i[MISSING] > 0 else job.loss_job
     stream = fleet.nodes + fleet.spares + len(life.clocks)
@@ -137,11 +139,10 @@ def _stop(key, fleet, job, life, clock):  # type: ignore[no-untyped-def]
     if life.i[CORRUPT] > 0 and life.now[0] <= life.clean[0]:
         life.i[CORRUPT] = -life.i[CORRUPT]  # what it fell back to is older than the corruption
     _note_lost(life, life.book[REWORK] - before)
-    _recover(key, fleet, job, life)
 
 
 @helper
-def _uncover(key, fleet, job, life):  # type: ignore[no-untyped-def]
+def _uncover(job, life):  # type: ignore[no-untyped-def]
     """Silent corruption is found: back to a copy older than it, if one that old was kept, else to the start."""
     i = life.i
     if life.stored[0] - life.clean[0] > job.kept * job.interval_s * (job.storage_every if job.fast else 1):
@@ -151,7 +152,6 @@ def _uncover(key, fleet, job, life):  # type: ignore[no-untyped-def]
     fall_back(job, life, True)
     _note_lost(life, life.book[REWORK] - before)
     i[CORRUPT] = -abs(i[CORRUPT])
-    _recover(key, fleet, job, life)
 
 
 @helper
@@ -163,17 +163,22 @@ def _recover(key, fleet, job, life):  # type: ignore[no-untyped-def]
         i[CORRUPT] = 0
         if life.node_in[slot] >= 0:
             nodes.lose(key, fleet, job, life, slot, -1)
+    state, seconds = DETECTION, job.detection_s
     while f[WALL] < job.limit_s:
-        i[LOOPS] += 1
-        if job.give_up_after > 0 and i[LOOPS] >= job.give_up_after:
+        if state == DETECTION:
+            i[LOOPS] += 1
+            if job.give_up_after > 0 and i[LOOPS] >= job.give_up_after:
+                return
+        # One place calls this, for both states: the compiler copies what it calls into every caller.
+        if not _endures(key, fleet, job, life, state, seconds):
+            state, seconds = DETECTION, job.detection_s
+        elif state == RESTART:
             return
-        if not _endures(key, fleet, job, life, DETECTION, job.detection_s):
-            continue
-        _gather(key, fleet, job, life)
-        if job.queue_s > 0.0:
-            _book(life, QUEUE, job.queue_s)
-        if _endures(key, fleet, job, life, RESTART, job.restart_s):
-            return
+        else:
+            _gather(key, fleet, job, life)
+            if job.queue_s > 0.0:
+                _book(life, QUEUE, job.queue_s)
+            state, seconds = RESTART, job.restart_s
 
 
 @helper

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from concurrent.futures import Executor
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -93,6 +94,13 @@ def _batch(
     ends = np.zeros(len(keys), dtype=np.int64)
     live(keys, fleet, job, empty_life(fleet, job, categories, 0), seconds, counts, ends)
     return seconds, counts, ends
+
+
+def compiled_before() -> bool:
+    """Whether the engine was compiled on this machine: where not, the first lives take some twenty seconds longer."""
+    from argosy.kernels.life import live
+
+    return any(Path(str(live.stats.cache_path)).glob("life.live-*.nbi"))
 
 
 def _job_parameters(
