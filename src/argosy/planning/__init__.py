@@ -13,6 +13,7 @@ from argosy.planning.context import Context, context
 from argosy.planning.job import JobPlan, check_format, plan_job
 from argosy.planning.payload import assumptions, envelope, payload, plain
 from argosy.planning.run import FleetRun, closed_form, drawn_run, nominal_run
+from argosy.planning.site import network_account
 from argosy.planning.verdict import (
     Constraint,
     Verdict,
@@ -68,17 +69,13 @@ def plan(scenario: Scenario, draws: int = 2000, seed: int = 0) -> Plan:
             return _without_run(setting, undividable(given.name, planned))
         jobs.append(planned)
     fabrics = plan_fabric(setting.fleet, setting.values)
-    network_w = sum(float(fabric["w"] or 0.0) for fabric in fabrics)
-    prices = [fabric["usd"] for fabric in fabrics]
-    network_usd = (
-        sum(float(price) for price in prices) if all(price is not None for price in prices) else None
-    )
+    network = network_account(fabrics)
     for job in jobs:
         life = closed_form(setting, job)
         if not life.wall_s(job.work_s) < LONGEST_S:
             return _without_run(setting, endless(job.training.name, life.notes, life.shares))
-    nominal = nominal_run(setting, jobs, network_w, network_usd)
-    drawn = drawn_run(setting, jobs, network_w, network_usd, draws, seed)
+    nominal = nominal_run(setting, jobs, network)
+    drawn = drawn_run(setting, jobs, network, draws, seed)
     verdict = _verdict(setting, nominal, fabrics)
     answer = payload(setting, verdict, nominal, drawn, fabrics)
     return Plan(setting.scenario, verdict, nominal, drawn, tuple(fabrics), answer)

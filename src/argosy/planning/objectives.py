@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 
 from argosy.fabric import plan_fabric
-from argosy.facility import ItLoad, PowerPhases, capital, cost, facility, node_power, site_numbers
+from argosy.facility import PowerPhases
 from argosy.planning.context import Context
+from argosy.planning.site import network_account, power_and_money
 from argosy.training import BREAKDOWN, Steps
 
 Array = Any  # (L,), or (n,) draws of one layout
@@ -59,42 +60,15 @@ class Scorer:
     context: Context
 
     @cached_property
-    def _fabric(self) -> tuple[float, float | None]:
+    def _network(self) -> tuple[float, float | None]:
         """Watts and dollars of the fleet's fabrics."""
-        fabrics = plan_fabric(self.context.fleet, self.context.values)
-        prices = [fabric["usd"] for fabric in fabrics]
-        known = all(price is not None for price in prices)
-        return sum(float(each["w"] or 0.0) for each in fabrics), sum(map(float, prices)) if known else None
+        return network_account(plan_fabric(self.context.fleet, self.context.values))
 
     def __call__(self, steps: Steps) -> Scores:
         """The scores of L layouts."""
-        context, values = self.context, self.context.values
-        scenario, fleet = context.scenario, context.fleet
-        network_w, network_usd = self._fabric
-        site = site_numbers(values, scenario.facility, scenario.prices)
-        node = node_power(
-            values, context.node, context.accelerator, context.node_size, scenario.facility.power_cap
-        )
-        load = ItLoad(node, context.nodes, context.spare_nodes, network_w)
         seconds = np.asarray(steps.step_s, float)
-        busy = np.ones_like(seconds)
-        power = facility(values, scenario.facility, site, load, PowerPhases(**phases(steps)), seconds, busy)
-        hours = seconds * (fleet.count + context.spare_accelerators) / HOUR
-        bought = None
-        if scenario.prices.accelerator_hour is None:
-            nodes = context.nodes + context.spare_nodes
-            bought = capital(
-                values,
-                context.node,
-                context.accelerator,
-                nodes,
-                context.node_size,
-                power["it_peak_w"],
-                network_usd,
-            )
-        money = cost(
-            values, scenario.prices, site, bought, hours, seconds, power["energy_kwh"], power["it_peak_w"]
-        )
+        activity = PowerPhases(**phases(steps))
+        power, money = power_and_money(self.context, self._network, activity, seconds, np.ones_like(seconds))
         joules = np.asarray(power["energy_kwh"], float) * 3.6e6
         return Scores(seconds, np.broadcast_to(money["total_usd"], seconds.shape), joules)
 

@@ -12,7 +12,8 @@ from argosy.planning.account import run_ledger, step_ledger, three_shares
 from argosy.planning.context import Context
 from argosy.planning.headline import headline, quantiles
 from argosy.planning.job import StagePlan
-from argosy.planning.run import DAY, HOUR, FleetRun, JobRun
+from argosy.planning.run import DAY, FleetRun, JobRun
+from argosy.planning.site import HOUR
 from argosy.planning.verdict import Verdict
 
 SCHEMA = "argosy.plan/1"

@@ -11,14 +11,16 @@ from typing import Any
 import numpy as np
 
 from argosy import training
-from argosy.facility import ItLoad, PowerPhases, capital, cost, facility, node_power, site_numbers
+from argosy.facility import PowerPhases
 from argosy.planning.context import Context
 from argosy.planning.job import JobPlan, checkpoint_bytes, machine
 from argosy.planning.life import JobReliability, job_reliability
+from argosy.planning.site import HOUR, power_and_money
 from argosy.reliability import STATES, Goodput
 
 Array = Any  # float, or draws (n,)
-HOUR, DAY = 3600.0, 86400.0
+DAY = 86400.0
+Network = tuple[float, float | None]  # watts and dollars of all fabrics
 _RUNNING = ("productive", "rework", "checkpoint", "degraded")  # states in which the accelerators compute
 
 
@@ -73,19 +75,15 @@ class FleetRun:
         return self.wall_s * (self.accelerators + self.spares) / HOUR
 
 
-def nominal_run(
-    context: Context, jobs: list[JobPlan], network_w: float, network_usd: float | None
-) -> FleetRun:
+def nominal_run(context: Context, jobs: list[JobPlan], network: Network) -> FleetRun:
     """The run at central facts, its failures by the closed form."""
-    return _fleet(context, [_nominal_job(context, job) for job in jobs], network_w, network_usd)
+    return _fleet(context, [_nominal_job(context, job) for job in jobs], network)
 
 
-def drawn_run(
-    context: Context, jobs: list[JobPlan], network_w: float, network_usd: float | None, draws: int, seed: int
-) -> FleetRun:
+def drawn_run(context: Context, jobs: list[JobPlan], network: Network, draws: int, seed: int) -> FleetRun:
     """`draws` runs: facts and the step model's residual drawn together, one life of failures each."""
     drawn = context.drawn(draws, seed)
-    return _fleet(drawn, [_drawn_job(drawn, job, draws, seed) for job in jobs], network_w, network_usd)
+    return _fleet(drawn, [_drawn_job(drawn, job, draws, seed) for job in jobs], network)
 
 
 def closed_form(context: Context, job: JobPlan) -> Goodput:
@@ -152,31 +150,11 @@ def _drawn_job(context: Context, job: JobPlan, draws: int, seed: int) -> JobRun:
     )
 
 
-def _fleet(context: Context, jobs: list[JobRun], network_w: float, network_usd: float | None) -> FleetRun:
+def _fleet(context: Context, jobs: list[JobRun], network: Network) -> FleetRun:
     """Power, energy, carbon and money of the jobs together."""
-    scenario, values, fleet = context.scenario, context.values, context.fleet
-    site = site_numbers(values, scenario.facility, scenario.prices)
-    node = node_power(
-        values, context.node, context.accelerator, context.node_size, scenario.facility.power_cap
-    )
-    load = ItLoad(node, context.nodes, context.spare_nodes, network_w)
     wall = sum(job.wall_s for job in jobs)
     busy = sum(job.seconds[state] for job in jobs for state in _RUNNING) / wall
     phases = [job.job.phases() for job in jobs]
     activity = PowerPhases(**{key: sum(each[key] for each in phases) for key in phases[0]})
-    power = facility(values, scenario.facility, site, load, activity, wall, busy)
-    hours = wall * (fleet.count + context.spare_accelerators) / HOUR
-    bought = None
-    if scenario.prices.accelerator_hour is None:
-        nodes = context.nodes + context.spare_nodes
-        bought = capital(
-            values,
-            context.node,
-            context.accelerator,
-            nodes,
-            context.node_size,
-            power["it_peak_w"],
-            network_usd,
-        )
-    money = cost(values, scenario.prices, site, bought, hours, wall, power["energy_kwh"], power["it_peak_w"])
-    return FleetRun(tuple(jobs), fleet.count, context.spare_accelerators, power, money)
+    power, money = power_and_money(context, network, activity, wall, busy)
+    return FleetRun(tuple(jobs), context.fleet.count, context.spare_accelerators, power, money)
