@@ -6,6 +6,7 @@ import pytest
 
 from argosy.facts import FactError
 from argosy.handbook import check_file
+from argosy.handbook.claims import Claim, check
 
 GOOD = """
 - id: mine-1
@@ -129,3 +130,69 @@ def test_a_formula_is_not_code(tmp_path: Path):
 def test_a_missing_file_is_the_systems_error(tmp_path: Path):
     with pytest.raises(FileNotFoundError):
         check_file(tmp_path / "none.yaml")
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "claimed_value: []",
+        "claimed_value: [a, b]",
+        "claimed_value: [4]",
+        "claimed_value: [5, 4]",
+        "claimed_value: [1, .nan]",
+        "claimed_value: .nan",
+        "claimed_value: .inf",
+        "claimed_value: many",
+        "claimed_value: true",
+        "claimed_value: {a: 1}",
+        "printed: abc",
+        "printed: 'NaN'",
+    ],
+)
+def test_a_number_that_cannot_be_compared_is_told_with_its_place(tmp_path: Path, line: str):
+    content = f"- id: x\n  statement: y\n  formula: 2 + 2\n  {line}\n"
+    with pytest.raises(FactError) as caught:
+        check_file(written(tmp_path, content))
+    (problem,) = caught.value.problems
+    assert "claims.yaml:4:3: " + line.split(":")[0] in problem
+
+
+@pytest.mark.parametrize(
+    ("comparison", "verdict"),
+    [
+        ("n >= 5", "wrong"),
+        ("n <= 5", "reproduces"),
+        ("n > 4", "wrong"),
+        ("n < 5", "reproduces"),
+        ("n == 4", "reproduces"),
+        ("n != 4", "wrong"),
+        ("m = n == 5", "wrong"),
+    ],
+)
+def test_comparisons_keep_their_equals_sign(tmp_path: Path, comparison: str, verdict: str):
+    content = f"- id: x\n  statement: y\n  inputs: {{n: 4}}\n  formula: {comparison}\n  holds: value\n"
+    (result,) = check_file(written(tmp_path, content))
+    assert (result.claim.formula, result.verdict) == (comparison.removeprefix("m = "), verdict)
+
+
+def test_an_unknown_fact_makes_one_claim_not_checkable_and_the_rest_count(tmp_path: Path):
+    content = """- {id: a, statement: s, formula: 'fact("accelerators.NONE.peak_bf16")', claimed_value: 1}
+- {id: b, statement: s, formula: 6 * 7, claimed_value: 42, holds: 'value > fact("accelerators.NONE.x")'}
+- {id: c, statement: s, formula: 6 * 7, claimed_value: 42}
+"""
+    first, second, third = check_file(written(tmp_path, content))
+    assert [each.verdict for each in (first, second, third)] == [
+        "not-checkable",
+        "not-checkable",
+        "reproduces",
+    ]
+    assert "NONE" in first.problem
+    assert "NONE" in second.problem
+
+
+def test_a_right_value_that_cannot_be_computed_makes_the_claim_not_checkable():
+    result = check(
+        Claim("a", "s", formula="6 * 7", claimed_value=41, correct_value='fact("accelerators.NONE.x")')
+    )
+    assert result.verdict == "not-checkable"
+    assert "NONE" in result.problem

@@ -1,5 +1,7 @@
 """The verdict rules, one by one."""
 
+import math
+
 import pytest
 
 from argosy.handbook.verdict import compare_any, decide, last_place
@@ -66,3 +68,21 @@ def test_a_judgement_comes_before_a_condition_and_that_before_numbers():
     assert decide(1, 1, holds=False)[0] == "wrong"
     assert decide(1, 2, holds=True)[0] == "reproduces"
     assert decide(1, 1)[0] == "reproduces"
+
+
+@pytest.mark.parametrize(
+    ("claimed", "computed"),
+    [
+        ([], 4),
+        ([4], 4),
+        (4, [4]),
+        (4, []),
+        ([1, 2], [1, 2, 3]),
+        (["a", "b"], 4),
+        (math.nan, 4),
+        (4, [1, 2, 3]),
+        (True, 1),
+    ],
+)
+def test_what_has_no_common_shape_is_not_checkable(claimed, computed):
+    assert compare_any(claimed, computed) == "not-checkable"

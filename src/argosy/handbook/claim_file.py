@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import difflib
+import math
+import re
 from collections.abc import Mapping
 from dataclasses import fields
 from pathlib import Path
@@ -10,8 +12,10 @@ from typing import Any
 
 from argosy.facts import FactError
 from argosy.handbook.claims import Claim, judgement_problem
+from argosy.handbook.verdict import last_place
 
 LARGEST = 4_000_000  # bytes
+_OWN_NAME = re.compile(r"^\s*\w+\s*=(?!=)\s*")  # "servers = cards / 8": the name is the claim's own
 IGNORED = frozenset(
     {
         "recomputed_value",
@@ -49,12 +53,15 @@ def read_claims(path: Path) -> list[Claim]:
     problems: list[str] = []
     seen: set[str] = set()
     for entry in entries:
-        where = f"{path}:{_line(entry, entries)}"
+        place = _line(entry, entries)
+        where = f"{path}:{place}"
         faults = _faults(entry)
-        if not faults and entry["id"] in seen:
+        valued = _value_faults(entry)
+        if not faults and not valued and entry["id"] in seen:
             faults = [f"the id {entry['id']!r} occurs twice"]
         problems += [f"{where}: {fault}" for fault in faults]
-        if not faults:
+        problems += [f"{path}:{_key_line(entry, key, place)}: {fault}" for key, fault in valued]
+        if not faults and not valued:
             seen.add(entry["id"])
             claims.append(_claim(entry))
     if problems:
@@ -132,6 +139,48 @@ def _faults(entry: Any) -> list[str]:
     return faults
 
 
+def _value_faults(entry: Any) -> list[tuple[str, str]]:
+    """What is wrong with the number that an entry claims, each as (key, fault)."""
+    if not isinstance(entry, Mapping):
+        return []
+    faults = []
+    claimed = entry.get("claimed_value")
+    is_name = isinstance(claimed, str) and not entry.get("formula")  # "GXDR", which nothing computes
+    if not (is_name or _is_claimable(claimed)):
+        faults.append(
+            (
+                "claimed_value",
+                "claimed_value must be a finite number, two ascending numbers [low, high], or left out",
+            )
+        )
+    printed = entry.get("printed")
+    if isinstance(printed, str) and printed:
+        try:
+            last_place(printed)
+        except (ValueError, ArithmeticError):
+            faults.append(("printed", f'printed {printed!r} must be the number as printed, such as "5.30"'))
+    return faults
+
+
+def _is_claimable(value: Any) -> bool:
+    if isinstance(value, list):
+        return len(value) == 2 and all(_is_finite(each) for each in value) and value[0] <= value[1]
+    return value is None or _is_finite(value)
+
+
+def _is_finite(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+
+
+def _key_line(entry: Any, key: str, otherwise: str) -> str:
+    """line:column of one key of an entry, or the entry's own."""
+    try:
+        line, column = entry.lc.key(key)
+    except (AttributeError, KeyError):
+        return otherwise
+    return f"{line + 1}:{column + 1}"
+
+
 def _is_input(value: Any) -> bool:
     if isinstance(value, list):
         return all(_is_input(each) for each in value)
@@ -151,10 +200,8 @@ def _claim(entry: Mapping[str, Any]) -> Claim:
     content.setdefault("source", entry.get("primary_source"))
     if isinstance(content.get("correct_value"), str):
         content["correct_value"] = repr(content["correct_value"])
-    if "=" in content.get("formula", "") and "(" not in content["formula"].split("=")[0]:
-        content["formula"] = (
-            content["formula"].split("=", 1)[1].strip()
-        )  # "servers = cards / 8": the name is the claim's own
+    if "formula" in content:
+        content["formula"] = _OWN_NAME.sub("", content["formula"])
     return Claim(**content)
 
 

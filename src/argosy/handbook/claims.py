@@ -10,6 +10,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from argosy.facts import FactError
 from argosy.handbook import data
 from argosy.handbook.formula import FormulaError, compute, laws_used
 from argosy.handbook.verdict import BASES, VERDICTS, decide
@@ -107,21 +108,24 @@ def check(claim: Claim) -> Checked:
     try:
         computed = compute(claim.formula, claim.inputs) if claim.formula else None
         holds = bool(compute(claim.holds, {**claim.inputs, "value": computed})) if claim.holds else None
-    except FormulaError as error:
+    except FactError as error:  # a formula's fault, or a fact that is not in the catalogue
         problem = f"Not computed: {error}."
         if claim.judgement is None:
             return Checked(claim, None, "not-checkable", "the formula cannot be computed", None, problem)
     verdict, rule = decide(
         claim.claimed_value, computed, printed=claim.printed, holds=holds, judgement=claim.judgement
     )
-    return Checked(
-        claim,
-        computed,
-        verdict,
-        rule,
-        None if verdict in RIGHT else _correct(claim, computed, verdict),
-        problem,
-    )
+    correct = None
+    if verdict not in RIGHT:
+        try:
+            correct = _correct(claim, computed, verdict)
+        except FactError as error:
+            problem = f"The right value was not computed: {error}."
+            if claim.judgement is None:
+                return Checked(
+                    claim, computed, "not-checkable", "its correct_value cannot be computed", None, problem
+                )
+    return Checked(claim, computed, verdict, rule, correct, problem)
 
 
 def _correct(claim: Claim, computed: Any, verdict: str) -> Any:

@@ -75,23 +75,34 @@ def compare_any(claimed: Any, computed: Any, printed: str | None = None) -> str:
     number.
     """
     is_range = [isinstance(side, list | tuple) for side in (claimed, computed)]
+    if not all(_is_comparable(side) for side in (claimed, computed)):
+        return "not-checkable"
     if is_range == [True, True]:
+        if len(claimed) != len(computed):
+            return "not-checkable"
         verdicts = [compare(a, b) for a, b in zip(claimed, computed, strict=True)]
         return max(verdicts, key=VERDICTS.index)
-    if is_range == [True, False] and _is_number(computed):
+    if sum(is_range) == 1 and len(claimed if is_range[0] else computed) != 2:
+        return "not-checkable"
+    if is_range == [True, False]:
         if _within(computed, claimed):
             return "reproduces"
         nearest = min(claimed, key=lambda bound: abs(bound - computed))
         return compare(nearest, computed)
-    if is_range == [False, True] and _is_number(claimed):
+    if is_range == [False, True]:
         return "reproduces" if _within(claimed, computed) else "wrong"
-    if _is_number(claimed) and _is_number(computed):
-        return compare(claimed, computed, printed)
-    return "not-checkable"
+    return compare(claimed, computed, printed)
+
+
+def _is_comparable(side: Any) -> bool:
+    """True for a finite number and for a list of them that is not empty."""
+    if isinstance(side, list | tuple):
+        return bool(side) and all(_is_number(each) for each in side)
+    return _is_number(side)
 
 
 def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
+    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
 
 
 def decide(
