@@ -97,8 +97,18 @@ def test_expected_maximum_against_quadrature_of_its_density(count: int) -> None:
     assert law.expected_maximum_of_normals(count) < math.sqrt(2 * math.log(count))
 
 
-def test_poisson_quantile_of_large_means_is_within_one_of_scipy():
-    from scipy.stats import poisson
+def test_poisson_quantile_takes_every_elements_own_probability() -> None:
+    means = np.array([[5.0], [9_999.0], [10_001.0], [12_000.0], [1e6], [1e8]])
+    probabilities = np.array([1e-6, 0.01, 0.5, 0.9, 0.999, 1 - 1e-9])
+    together = law.poisson_quantile(means, probabilities)
+    assert np.array_equal(together, stats.poisson.ppf(probabilities, means))
+    one_by_one = [[law.poisson_quantile(m, p) for p in probabilities] for m in means[:, 0]]
+    assert np.array_equal(together, one_by_one)
+    assert law.poisson_quantile(1e6, np.array([0.0, 0.5])).tolist() == [0.0, 1e6]
 
-    means = np.array([5.0, 9_000.0, 12_000.0, 1e6, 1e8])
-    assert law.poisson_quantile(means, 0.999) == pytest.approx(poisson.ppf(0.999, means), abs=1.0)
+
+def test_poisson_quantile_refuses_what_is_no_probability() -> None:
+    with pytest.raises(ValueError, match="probability"):
+        law.poisson_quantile(3.0, np.array([0.5, 1.0]))
+    with pytest.raises(ValueError, match="mean"):
+        law.poisson_quantile(-1.0, 0.5)

@@ -8,12 +8,10 @@ falling) or all old.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from statistics import NormalDist
-from typing import Any
 
 import numpy as np
 
-Array = Any  # float or numpy array: the arguments broadcast
+from argosy.laws.arrays import Array, plain, require
 
 
 def system_failure_rate(populations: Iterable[Array], rates_per_s: Iterable[Array]) -> Array:
@@ -36,7 +34,7 @@ def system_mtbf(populations: Iterable[Array], mttfs_s: Iterable[Array]) -> Array
         system_failure_rate(populations, [1.0 / np.asarray(mttf, dtype=float) for mttf in mttfs_s])
     )
     with np.errstate(divide="ignore"):
-        return _plain(np.divide(1.0, rate))
+        return plain(np.divide(1.0, rate))
 
 
 def failure_probability(duration_s: Array, mtbf_s: Array) -> Array:
@@ -64,23 +62,44 @@ def poisson_quantile(mean: Array, probability: Array) -> Array:
     """Smallest k with P(N ≤ k) ≥ `probability` for N ~ Poisson(`mean`): the spares that suffice with that
     probability.
 
-    `mean` ≥ 0, dimensionless; `probability` in [0, 1 − 1e-12]. Returns floats that are whole numbers. By
-    summing the distribution, e^−m·mᵏ/k!; beyond a mean of 10,000 by the Cornish–Fisher expansion
-    m + z√m + (z² − 1)/6 of the quantile (Fisher & Cornish 1960), which is then within one.
+    `mean` ≥ 0, dimensionless; `probability` 0 or in [1e-12, 1 − 1e-12]; they broadcast. Returns floats that are
+    whole numbers. By summing the distribution, e^−m·mᵏ/k!; beyond a mean of 10,000 from the Cornish–Fisher
+    expansion m + z√m + (z² − 1)/6 of the quantile (Fisher & Cornish 1960), which is then within one, and a step
+    to the neighbour that the distribution itself asks for.
     """
-    mean = np.asarray(mean, dtype=float)
-    if np.max(mean, initial=0.0) > _LARGE_MEAN:
-        z = NormalDist().inv_cdf(float(np.max(probability)))
-        large = np.ceil(mean + z * np.sqrt(mean) + (z * z - 1.0) / 6.0)
-        small = poisson_quantile(np.minimum(mean, _LARGE_MEAN), probability)
-        return _plain(np.where(mean > _LARGE_MEAN, large, small))
+    mean, probability = np.broadcast_arrays(
+        np.asarray(mean, dtype=float), np.asarray(probability, dtype=float)
+    )
+    require(mean >= 0, "mean must not be negative")
+    require((probability >= 0) & (probability <= 1 - 1e-12), "probability must lie in [0, 1 - 1e-12]")
+    large = mean > _LARGE_MEAN
+    spares = np.empty(mean.shape)
+    spares[large] = _quantile_near_normal(mean[large], probability[large])
+    spares[~large] = _quantile_by_summing(mean[~large], probability[~large])
+    return plain(spares)
+
+
+def _quantile_near_normal(mean: Array, probability: Array) -> Array:
+    """Cornish–Fisher's guess for flat arrays of means beyond 10,000, mended by at most one."""
+    if mean.size == 0:
+        return mean
+    from scipy.special import ndtri, pdtr
+
+    z = ndtri(np.maximum(probability, 1e-12))
+    guess = np.ceil(mean + z * np.sqrt(mean) + (z * z - 1.0) / 6.0)
+    guess = guess + (pdtr(guess, mean) < probability) - (pdtr(guess - 1.0, mean) >= probability)
+    return np.where(probability > 0.0, guess, 0.0)
+
+
+def _quantile_by_summing(mean: Array, probability: Array) -> Array:
+    """Flat arrays of means up to 10,000: how many partial sums of the distribution stay below."""
     most = int(np.max(mean + 12.0 * np.sqrt(mean), initial=0.0)) + 50  # beyond it lies less than 1e-14
     logarithms = np.log(np.arange(1.0, most + 1.0))
     with np.errstate(divide="ignore", invalid="ignore"):
         terms = np.log(mean)[..., None] - logarithms
     terms = np.concatenate([-mean[..., None], terms], axis=-1)
     cumulative = np.cumsum(np.exp(np.cumsum(terms, axis=-1)), axis=-1)
-    return _plain(np.sum(cumulative < np.asarray(probability)[..., None], axis=-1).astype(float))
+    return np.sum(cumulative < probability[..., None], axis=-1).astype(float)
 
 
 def expected_maximum_of_normals(count: Array) -> Array:
@@ -100,9 +119,4 @@ def expected_maximum_of_normals(count: Array) -> Array:
     # The integrand jumps by one at 0, which lies on the grid: the trapezoid gives that point half of each
     # side.
     integrand[..., 2400] -= 0.5
-    return _plain(np.trapezoid(integrand, grid, axis=-1))
-
-
-def _plain(value: np.ndarray) -> Array:
-    """A float for a zero-dimensional array, else the array."""
-    return float(value) if np.ndim(value) == 0 else value
+    return plain(np.trapezoid(integrand, grid, axis=-1))
