@@ -30,6 +30,38 @@ def test_erlang_against_its_definition(load: int, servers: int):
     )
 
 
+def erlang_b_by_recursion(load: float, servers: int) -> float:
+    blocked = 1.0
+    for server in range(1, servers + 1):
+        blocked = load * blocked / (server + load * blocked)
+    return blocked
+
+
+@pytest.mark.parametrize("servers", [0, 1, 7, 29, 30, 31, 1_000, 200_000])
+def test_erlang_b_against_its_recursion_from_idle_to_overload(servers: int):
+    root = servers**0.5
+    loads = [1e-9, 0.3, servers / 2, servers - 5 * root, servers, servers + 9.9 * root + 10, servers + 11]
+    loads = np.array([load for load in [*loads, servers + 12 * root + 12, 3 * servers + 50] if load >= 0])
+    expected = [erlang_b_by_recursion(load, servers) for load in loads]
+    assert queueing.erlang_b(loads, servers) == pytest.approx(expected, rel=1e-9, abs=1e-290)
+
+
+def test_erlang_b_of_a_billion_servers():
+    """At a = c, 1/B tends to √(πc/2) + 2/3; far in overload B tends to 1 - c/a."""
+    assert 1 / queueing.erlang_b(1e9, 1_000_000_000) == pytest.approx((np.pi * 5e8) ** 0.5 + 2 / 3, rel=1e-9)
+    assert queueing.erlang_b(4e9, 1_000_000_000) == pytest.approx(0.75, rel=1e-8)
+    table = queueing.erlang_b(np.array([[9e8], [1e9]]), np.array([1_000, 1_000_000_000]))
+    assert table.shape == (2, 2)
+    assert table[0, 1] == 0.0
+
+
+def test_erlang_b_refuses_what_cannot_be():
+    with pytest.raises(ValueError, match="servers"):
+        queueing.erlang_b(1.0, -1)
+    with pytest.raises(ValueError, match="offered_load"):
+        queueing.erlang_b(-1.0, 1)
+
+
 def test_one_server_waits_as_long_as_it_is_busy():
     assert queueing.erlang_c(0.7, 1) == pytest.approx(0.7)
     assert queueing.mean_wait(0.7, 1.0, 1) == pytest.approx(0.7 / 0.3)
