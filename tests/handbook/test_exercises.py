@@ -6,8 +6,9 @@ from pathlib import Path
 import pytest
 
 from argosy.facts import FactError
-from argosy.handbook import exercise_ids, solve, variant
+from argosy.handbook import data, exercise_ids, solve, variant
 from argosy.handbook.exercises import amount
+from argosy.handbook.givens import own_number
 
 
 def test_there_are_three_questions_and_sixteen_worked_examples():
@@ -97,7 +98,7 @@ def test_own_numbers_take_the_books_place():
         ({"x": 1}, "no given 'x'"),
         ({"A": "989 GB"}, "A:"),
         ({"n": "many"}, "n:"),
-        ({"MFU": 0}, "cannot be computed"),
+        ({"MFU": 0}, "above 0"),
     ],
 )
 def test_bad_numbers(settings, message):
@@ -138,3 +139,76 @@ def test_amounts():
     assert amount(5e-6, "s") == "5 µs"
     assert amount(70e9, "parameters") == "70B parameters"
     assert amount(16384, "GPUs") == "16,384 GPUs"
+
+
+@pytest.mark.parametrize(
+    ("exercise", "name", "text", "value"),
+    [
+        ("1", "MFU", "45%", 0.45),
+        ("1", "MFU", "45 %", 0.45),
+        ("1", "N", "405B", 405e9),
+        ("1", "N", "405B parameters", 405e9),
+        ("1", "D", "15.6T", 15.6e12),
+        ("1", "n", "1,024", 1024),
+        ("1", "n", "1,024 GPUs", 1024),
+        ("1", "price", "2.5 USD/GPU-h", 2.5),
+        ("2", "n2", "8k", 8000),
+        ("W2", "bill", "30.84M", 30.84e6),
+        ("3", "P", "1.1 kW", 1100),
+        ("F2", "b", "14 B/parameter", 14),
+        ("F5", "a", "5 µs", 5e-6),
+        ("F7", "ratio", "2.5x", 2.5),
+        ("F10", "lam", "1,000 1/s", 1000),
+    ],
+)
+def test_numbers_are_read_as_pages_write_them(exercise, name, text, value):
+    assert solve(exercise, {name: text}).givens[name]["value"] == pytest.approx(value, rel=1e-12)
+
+
+@pytest.mark.parametrize("exercise", exercise_ids())
+def test_what_the_page_shows_of_a_given_can_be_set(exercise: str):
+    for name, given in solve(exercise).givens.items():
+        text = amount(given["value"], given["unit"])
+        again = solve(exercise, {name: text}).givens[name]["value"]
+        assert again == pytest.approx(given["value"], rel=1e-3), (name, text)
+
+
+@pytest.mark.parametrize(
+    ("exercise", "name", "text", "message"),
+    [
+        ("1", "MFU", "1.2", "MFU: 1.2 must be above 0 and at most 1"),
+        ("1", "MFU", "-0.1", "above 0"),
+        ("1", "n", "0", "at least 1"),
+        ("1", "n", "1.5", "whole number"),
+        ("1", "n", "50%", "counted"),
+        ("1", "price", "-2", "price"),
+        ("1", "N", "nan", "finite"),
+        ("1", "N", "inf", "finite"),
+        ("1", "A", "1e400", "finite"),
+        ("3", "PUE", "0.5", "at least 1"),
+        ("W5", "k", "63", "multiple of 2"),
+        ("W5", "k", "2", "at least 4"),
+    ],
+)
+def test_numbers_outside_their_bounds_get_one_line(exercise, name, text, message):
+    with pytest.raises(FactError) as caught:
+        solve(exercise, {name: text})
+    assert message in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_every_given_of_the_books_has_a_bound_and_keeps_it():
+    entries = [entry["givens"] for entry in data.load("exercises")]
+    entries += [entry["inputs"] for entry in data.load("guide")["questions"]]
+    for givens in entries:
+        for name, given in givens.items():
+            assert {"min", "above"} & given.keys(), name
+            assert own_number(given["value"], given, name) == given["value"]
+
+
+def test_tiers_follow_the_number_of_hosts():
+    """A tree of h tiers of k ports reaches 2 (k/2)^h hosts: 64, 2,048, 65,536 of 64 ports."""
+    for cards, tiers in ((64, 1), (65, 2), (2048, 2), (2049, 3), (65536, 3), (65537, 4)):
+        values = {step["id"]: step["value"] for step in solve("W5", {"N": cards}).steps}
+        assert values["tree_tiers"] == tiers
+        assert values["tree_links"] == cards * tiers

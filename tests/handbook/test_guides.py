@@ -1,5 +1,7 @@
 """Decision guide, error catalogue and glossary."""
 
+import math
+
 import pytest
 
 from argosy.cli.main import COMMANDS
@@ -28,7 +30,9 @@ def test_there_are_five_questions_each_with_a_computation():
         ("many", {"days": 1}, "Plan with the utilisation"),
         ("fail", {"recovery_s": 3600, "write_s": 5}, "Recovery costs most"),
         ("fail", {"recovery_s": 60, "write_s": 600}, "Writing costs most"),
+        ("fail", {}, "Writing costs most"),
         ("fail", {"devices": 256}, "affordable"),
+        ("overhead", {"failures": "90%"}, "More time is lost"),
         ("power", {"devices": 20_000}, "Power is the limit"),
         ("power", {"per_rack": 16}, "compute does"),
         (
@@ -102,3 +106,27 @@ def test_near_misses_are_suggested():
 
 def test_claims_are_linked_to_their_law():
     assert "s004-ridge-h100" in explain("ridge")["claims"]
+
+
+@pytest.mark.parametrize(
+    ("question", "settings"),
+    [
+        ("power", {"pue": "0.5"}),
+        ("talk", {"bandwidth": "-1"}),
+        ("talk", {"devices": "1"}),
+        ("fail", {"write_s": 0}),
+        ("overhead", {"failures": "101%"}),
+    ],
+)
+def test_inputs_outside_their_bounds_are_refused(question, settings):
+    with pytest.raises(FactError, match=f"{next(iter(settings))}: .* must be"):
+        answer(question, settings)
+
+
+@pytest.mark.parametrize("settings", [{}, {"recovery_s": 5000}, {"devices": 200_000, "write_s": 300}])
+def test_the_shares_of_a_failing_job_add_up(settings):
+    parts = {step["id"]: step["value"] for step in answer("fail", settings)["steps"]}
+    shares = [parts[name] for name in ("efficiency", "writing", "rework", "recovering")]
+    assert sum(shares) == pytest.approx(1.0, abs=1e-12)
+    recovery = settings.get("recovery_s", 600)
+    assert parts["recovering"] == pytest.approx(1 - math.exp(-recovery / parts["mtbf"]), rel=1e-9)

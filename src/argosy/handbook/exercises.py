@@ -12,6 +12,7 @@ from typing import Any
 from argosy.facts import FactError
 from argosy.handbook import data
 from argosy.handbook.formula import compute, laws_used
+from argosy.handbook.givens import own_number
 
 
 @dataclass(frozen=True)
@@ -110,25 +111,7 @@ def _entry(exercise_id: str) -> dict[str, Any]:
 def _setting(exercise_id: str, entry: Mapping[str, Any], name: str, text: Any) -> float:
     if name not in entry["givens"]:
         raise FactError(f"exercise {exercise_id} has no given {name!r}; it has: {', '.join(entry['givens'])}")
-    return quantity(text, entry["givens"][name]["unit"], name)
-
-
-def quantity(text: Any, unit: str, name: str) -> float:
-    """A number for a given: a bare number is in the given's unit; text with a unit is converted. FactError
-    says what to write.
-    """
-    if isinstance(text, int | float):
-        return text
-    try:
-        return float(text.replace(",", ""))
-    except ValueError:
-        pass
-    from argosy.units import UnitError, parse
-
-    try:
-        return parse(text, unit)
-    except UnitError as error:
-        raise FactError(f"{name}: {error}; a bare number counts in {unit or 'plain numbers'}") from error
+    return own_number(text, entry["givens"][name], name)
 
 
 def _steps(entries: list[dict[str, Any]], known: dict[str, Any], printed: bool) -> list[dict[str, Any]]:

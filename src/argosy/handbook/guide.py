@@ -10,8 +10,8 @@ from typing import Any
 from argosy.facts import FactError
 from argosy.handbook import data
 from argosy.handbook.claims import RIGHT, checked_handbook
-from argosy.handbook.exercises import quantity
 from argosy.handbook.formula import compute
+from argosy.handbook.givens import own_number
 
 
 def question_ids() -> list[str]:
@@ -33,7 +33,7 @@ def answer(question: str, settings: Mapping[str, Any] | None = None) -> dict[str
             raise FactError(
                 f"the question {entry['id']!r} has no input {name!r}; it has: {', '.join(inputs)}"
             )
-        inputs[name] = quantity(text, entry["inputs"][name]["unit"], name)
+        inputs[name] = own_number(text, entry["inputs"][name], name)
     known, steps = dict(inputs), []
     for step in entry["steps"]:
         known[step["id"]] = compute(step["formula"], known)
