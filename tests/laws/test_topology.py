@@ -62,6 +62,20 @@ def test_the_handbooks_counts():
     assert 8 * laws.fat_tree_links(2048, 2) == 32768
 
 
+@pytest.mark.parametrize(
+    ("hosts", "radix", "tiers", "why"),
+    [(100, 63, 2, "even"), (2049, 64, 2, "2048"), (0, 64, 2, "hosts"), (8, 64, 0, "tier"), (65, 64, 1, "64")],
+)
+def test_switches_of_a_tree_that_cannot_be(hosts, radix, tiers, why):
+    with pytest.raises(ValueError, match=why):
+        laws.fat_tree_switches_by_tier(hosts, radix, tiers)
+
+
+def test_switches_by_tier_up_to_the_full_tree():
+    assert laws.fat_tree_switches_by_tier(2048, 64, 2) == (64, 32)
+    assert laws.fat_tree_switches_by_tier(64, 64, 1) == (1,)
+
+
 def test_one_tier_is_one_switch():
     assert (laws.fat_tree_hosts(48, 1), laws.fat_tree_switches(48, 1), laws.fat_tree_path_switches(1)) == (
         48,

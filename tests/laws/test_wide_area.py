@@ -45,6 +45,8 @@ def test_local_steps_hold_the_overhead_and_no_fewer_do(overhead: float):
 def test_staleness_counts_whole_steps():
     assert wide_area.staleness_steps(1.0, 0.04, 0.0) == 1
     assert wide_area.staleness_steps(1.0, 0.5, 1.7) == 3
+    assert wide_area.staleness_steps(0.1, 0.1, 0.2) == 3  # 0.1 + 0.2 is a little more than 0.3 in binary
+    assert wide_area.staleness_steps(0.1, 0.1, 0.2001) == 4
 
 
 def simulated_pipeline(

@@ -47,7 +47,7 @@ def erlang_b(offered_load: Array, servers: Array) -> Array:
     lost = np.empty(load.shape)
     lost[overloaded] = _lost_in_overload(load[overloaded], count[overloaded])
     lost[~overloaded] = _lost_by_poisson(load[~overloaded], count[~overloaded])
-    return plain(lost)
+    return plain(np.where(count > 0, lost, 1.0))
 
 
 def _lost_by_poisson(load: Array, count: Array) -> Array:
@@ -70,7 +70,7 @@ def _lost_by_poisson(load: Array, count: Array) -> Array:
     many = -stirling - deviation - 0.5 * np.log(2 * np.pi * most)
     few = xlogy(count, load) - load - gammaln(count + 1.0)
     exactly = np.exp(np.where(count < 30.0, few, many))
-    return np.where(count > 0, exactly / pdtr(count, load), 1.0)
+    return exactly / pdtr(count, load)
 
 
 def _lost_in_overload(load: Array, count: Array) -> Array:

@@ -12,11 +12,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
-Array = Any  # float or numpy array
+from argosy.laws.arrays import Array, require
 
 
 def fat_tree_hosts(radix: Array, tiers: Array) -> Array:
@@ -37,8 +36,14 @@ def fat_tree_switches_by_tier(hosts: int, radix: int, tiers: int) -> tuple[int, 
     """Switches per tier, leaves first, of a non-blocking tree that carries `hosts`: N/(k/2) per tier, N/k at
     the top.
 
-    Rounded up to whole switches; whether such a count can be cabled evenly is the planner's to say.
+    Rounded up to whole switches; whether such a count can be cabled evenly is the planner's to say. ValueError
+    for an odd radix (half its ports cannot point each way) and for more hosts than `fat_tree_hosts` of that
+    radix and height.
     """
+    require(radix >= 2 and radix % 2 == 0, f"a fat tree needs an even radix, not {radix}")
+    require(tiers >= 1 and tiers == int(tiers), f"a tree has one tier or more, a whole number, not {tiers}")
+    most = fat_tree_hosts(radix, tiers)
+    require(0 < hosts <= most, f"{tiers} tiers of {radix} ports carry 1 to {most:.0f} hosts, not {hosts}")
     below = math.ceil(hosts / (radix / 2))
     top = math.ceil(hosts / radix)
     return (below,) * (tiers - 1) + (top,)

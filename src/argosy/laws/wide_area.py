@@ -60,9 +60,10 @@ def local_steps(step_time: Array, synchronisation: Array, overhead: Array) -> Ar
 
 def staleness_steps(step_time: Array, one_way_delay: Array, transfer_time: Array) -> Array:
     """Steps by which an asynchronous update is late when it arrives: ceil((delay + transfer) / step); times
-    in s.
+    in s. A ratio within 1e-9 of a whole number counts as that number.
     """
-    return plain(np.ceil(np.divide(np.add(one_way_delay, transfer_time), step_time)))
+    exact = np.divide(np.add(one_way_delay, transfer_time), step_time)
+    return plain(np.ceil(np.round(exact, 9)))
 
 
 def pipeline_cut(
