@@ -11,13 +11,28 @@ from argosy.laws import algorithm_choice, control_plane, cost_structure, overlap
 NETWORK = (50e9, 5e-6)  # byte/s, s
 
 
-def test_small_messages_take_trees_and_large_ones_rings():
-    names = algorithm_choice.fastest_all_reduce(np.array([1e3, 1e12]), 256, *NETWORK)
-    assert names[0] in ("tree", "pipelined tree", "double tree", "halving-doubling")
-    assert names[1] in ("ring", "halving-doubling", "double tree")
-    times = algorithm_choice.all_reduce_times(1e3, 256, *NETWORK)
-    assert times[names[0]] == min(times.values())
-    assert algorithm_choice.fastest_all_reduce(1e3, 256, *NETWORK) == names[0]
+@pytest.mark.parametrize(
+    ("message", "ranks", "winner"),
+    [
+        (1e3, 384, "pipelined tree"),  # 8 levels; folding 128 ranks costs halving-doubling two rounds more
+        (5e6, 384, "double tree"),  # 2 M on the wire against 3 M and 4 M
+        (1e13, 384, "ring"),  # 2 (N-1)/N M: the least, once its 766 rounds no longer count
+        (1e3, 256, "halving-doubling"),  # a power of two: the least bytes in the fewest rounds
+        (1e12, 256, "halving-doubling"),
+    ],
+)
+def test_small_messages_take_trees_and_large_ones_rings(message, ranks, winner):
+    assert algorithm_choice.fastest_all_reduce(message, ranks, *NETWORK) == winner
+
+
+def test_the_choice_broadcasts_and_tells_one_tree_from_two():
+    names = algorithm_choice.fastest_all_reduce(np.array([1e3, 5e6, 1e13]), 384, *NETWORK)
+    assert names.tolist() == ["pipelined tree", "double tree", "ring"]
+    crossing = algorithm_choice.crossover_bytes("pipelined tree", "double tree", 384, *NETWORK)
+    # One tree saves two rounds and pays for one M more: equal at M = 2 α BW.
+    assert crossing == pytest.approx(2 * 5e-6 * 50e9)
+    times = algorithm_choice.all_reduce_times(4 * crossing, 384, *NETWORK)
+    assert times["double tree"] < times["pipelined tree"]
 
 
 def test_ring_latency_equals_its_bandwidth_time_at_64_megabytes():

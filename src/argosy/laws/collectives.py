@@ -73,19 +73,27 @@ def tree_all_reduce(message_bytes: Array, ranks: Array, bandwidth: Array, latenc
 
 
 def pipelined_tree_all_reduce(message_bytes: Array, ranks: Array, bandwidth: Array, latency: Array) -> Array:
-    """The same tree cut into many small pieces that follow each other: 2⌈log2 N⌉·α + 2M/BW (s), for N > 1.
+    """One binary tree, the message cut into many small pieces, reduction and broadcast at once (s): 2⌊log2
+    N⌋·α + m·M/BW.
 
-    Valid for pieces much smaller than M; the fill of the pipeline is in the latency term.
+    The ranks fill the tree level by level (children of r: 2r + 1 and 2r + 2). Bytes of a rank per direction,
+    for an all-reduce of M, with c children: the reduction brings c·M in and, below the root, M out; the broadcast
+    brings M in below the root, and c·M out. So c + 1 for an inner rank, c for the root, 1 for a leaf, in either
+    direction: m = 3 from five ranks on (an inner rank with two children), 2 for three and four, 1 for two, 0
+    for one. One phase after the other would take 2 + 2 = 4 of an inner rank (receiving, then sending). Valid
+    for pieces much smaller than M; the fill of the pipeline is in the latency term.
     """
-    moves = np.where(np.asarray(ranks) > 1, 2.0, 0.0)
-    return 2 * tree_depth(ranks) * latency + moves * message_bytes / bandwidth
+    ranks = np.asarray(ranks, dtype=float)
+    moves = np.where(ranks > 4, 3.0, np.minimum(ranks - 1.0, 2.0))
+    return (2 * np.floor(np.log2(ranks)) * latency + moves * message_bytes / bandwidth)[()]
 
 
 def double_tree_all_reduce(message_bytes: Array, ranks: Array, bandwidth: Array, latency: Array) -> Array:
     """Two trees, each carrying half the message, a rank inner in at most one of them (s).
 
-    An inner rank sends its half up once and down twice, and the other tree's half up: 2M in all, so 2⌈log2
-    N⌉·α + 2M/BW; with two ranks each is root of one tree: M. NCCL's Tree algorithm.
+    Reduction and broadcast at once, in small pieces, as in `pipelined_tree_all_reduce`: an inner rank of one
+    tree moves 3 M/2 per direction there, and as a leaf of the other M/2: 2M in all, so 2⌈log2 N⌉·α + 2M/BW, a
+    third less than one tree; with two ranks each is root of one tree: M. NCCL's Tree algorithm.
     """
     moves = np.where(np.asarray(ranks) > 2, 2.0, ranks - 1.0)
     return 2 * tree_depth(ranks) * latency + moves * message_bytes / bandwidth
@@ -130,10 +138,11 @@ def serial_hierarchical_all_reduce(
     node all-gather.
 
     `node_ranks` n ranks share a node; each of the n shards crosses the nodes over a card of its own, by a
-    pipelined tree. For the handbook; training overlaps the phases (`pipelined_hierarchical_all_reduce`).
+    double tree (2 M/n per card and direction). For the handbook; training overlaps the phases
+    (`pipelined_hierarchical_all_reduce`).
     """
     inside = ring_all_reduce(message_bytes, node_ranks, node_bandwidth, node_latency)
-    return inside + pipelined_tree_all_reduce(message_bytes / node_ranks, nodes, nic_bandwidth, nic_latency)
+    return inside + double_tree_all_reduce(message_bytes / node_ranks, nodes, nic_bandwidth, nic_latency)
 
 
 def pipelined_hierarchical_all_reduce(
@@ -151,15 +160,20 @@ def pipelined_hierarchical_all_reduce(
     Limit: many pieces, so that filling the pipeline is the latency terms only. Every rail works at once.
     """
     inside = ring_all_reduce(message_bytes, node_ranks, node_bandwidth, 0.0)
-    across = pipelined_tree_all_reduce(message_bytes / node_ranks, nodes, nic_bandwidth, 0.0)
+    across = double_tree_all_reduce(message_bytes / node_ranks, nodes, nic_bandwidth, 0.0)
     rounds = 2 * (node_ranks - 1) * node_latency + 2 * tree_depth(nodes) * nic_latency
     return rounds + np.maximum(inside, across)
 
 
 def multi_rail_ring_bound(message_bytes: Array, ranks: Array, rails: Array, nic_bandwidth: Array) -> Array:
     """Bandwidth time of `rails` rings that share the message, each leaving a node over a card of its own (s):
-    2(N−1)/N·M/(rails·BW). No latency: a lower bound of this algorithm."""
-    return all_reduce_wire_share(ranks) * message_bytes / (rails * nic_bandwidth)
+    2(N−1)/N·M/(rails·BW).
+
+    A node has `rails` ranks, one per card: up to that many ranks are one node, whose rings use no card: 0. No
+    latency: a lower bound of this algorithm, not of every one (`cut_bound` is).
+    """
+    crossing = np.where(np.asarray(ranks) > rails, 1.0, 0.0)[()]
+    return crossing * all_reduce_wire_share(ranks) * message_bytes / (rails * nic_bandwidth)
 
 
 def cut_bound(kind: str, message_bytes: Array, ranks: Array, members: Array, egress: Array) -> Array:
