@@ -49,6 +49,7 @@ def test_claims_table_tells_the_sum_first(capsys):
         ["numbers", "--table", "failures"],
         ["explain"],
         ["explain", "胖树"],
+        ["explain", "M"],
         ["guide"],
         ["guide", "fail", "--set", "devices=8192"],
         ["guide", "talk"],

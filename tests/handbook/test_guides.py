@@ -6,7 +6,7 @@ import pytest
 
 from argosy.cli.main import COMMANDS
 from argosy.facts import FactError
-from argosy.handbook import answer, errors, explain, quantities, question_ids
+from argosy.handbook import answer, errors, explain, explanations, quantities, question_ids
 from argosy.handbook.formula import law
 from argosy.laws.collectives import ring_all_reduce
 
@@ -130,3 +130,48 @@ def test_the_shares_of_a_failing_job_add_up(settings):
     assert sum(shares) == pytest.approx(1.0, abs=1e-12)
     recovery = settings.get("recovery_s", 600)
     assert parts["recovering"] == pytest.approx(1 - math.exp(-recovery / parts["mtbf"]), rel=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("symbol", "ids"),
+    [
+        ("T", ["training-time", "iron-law"]),
+        ("t", ["tensor-parallelism"]),
+        ("M", ["mtbf", "checkpoint-size"]),
+        ("m", ["carbon"]),
+        ("D", ["tokens"]),
+        ("d", ["data-parallelism", "scale-up-domain"]),
+        ("Ρ", ["rho"]),
+    ],
+)
+def test_symbols_keep_their_case_and_may_be_shared(symbol, ids):
+    assert [each["id"] for each in explanations(symbol)] == ids
+
+
+def test_a_shared_symbol_has_no_single_explanation():
+    with pytest.raises(FactError, match="mtbf, checkpoint-size"):
+        explain("M")
+    with pytest.raises(FactError, match="no '–'"):
+        explain("–")
+
+
+@pytest.mark.parametrize(
+    ("name", "identifier"),
+    [
+        ("检查点", "checkpoint"),
+        ("checkpoint", "checkpoint"),
+        ("碳强度", "carbon-intensity"),
+        ("水", "water"),
+        ("屋顶线", "roofline"),
+        ("Young interval", "young-interval"),
+        ("Young", "young-interval"),
+        ("pipeline bubble", "pipeline-bubble"),
+        ("straggler", "straggler"),
+        ("spares", "spares"),
+        ("ring all-reduce", "ring-all-reduce"),
+        ("all-reduce", "all-reduce"),
+        ("TPOT", "tpot"),
+    ],
+)
+def test_words_of_the_trade_are_there(name, identifier):
+    assert explain(name)["id"] == identifier

@@ -148,7 +148,10 @@ def explain(
     if quantity is None:
         entries = [handbook.explain(each) for each in handbook.quantities()]
         return _print("explain", {"quantities": entries}) if as_json else _render("glossary", entries)
-    entry = handbook.explain(quantity)
+    found = handbook.explanations(quantity)
+    if len(found) > 1:
+        return _print("explain", {"quantities": found}) if as_json else _render("shared_symbol", found)
+    (entry,) = found
     return _print("explain", {"quantity": entry}) if as_json else _render("quantity", entry)
 
 

@@ -25,6 +25,16 @@ def glossary(entries: Iterable[dict[str, Any]]) -> None:
     console.print(table)
 
 
+def shared_symbol(entries: Sequence[dict[str, Any]]) -> None:
+    """The quantities that one symbol stands for."""
+    console = new_console()
+    console.print(Text(f"{entries[0]['symbol']} stands for {len(entries)} quantities", style="bold"))
+    for each in entries:
+        head = Text.assemble((each["id"], "bold"), f" ({each['zh']}), in {each['unit']}")
+        stacked(console, head, Text(each["definition"]))
+    console.print(Text(f"argosy explain {entries[0]['id']} tells one of them in full", style="dim"))
+
+
 def quantity(entry: dict[str, Any]) -> None:
     """One quantity."""
     console = new_console()

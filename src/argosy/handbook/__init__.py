@@ -14,7 +14,7 @@ from argosy.handbook.claims import (
 from argosy.handbook.efficiency import efficiency_sets, scaling_efficiency
 from argosy.handbook.exercises import Solved, exercise_ids, solve, variant
 from argosy.handbook.formula import FormulaError, compute
-from argosy.handbook.glossary import explain, quantities
+from argosy.handbook.glossary import explain, explanations, quantities
 from argosy.handbook.guide import answer, errors, question_ids, takeaways
 from argosy.handbook.numbers import card, is_right, quiz, tables
 from argosy.handbook.paradigms import classify
@@ -36,6 +36,7 @@ __all__ = [
     "errors",
     "exercise_ids",
     "explain",
+    "explanations",
     "handbook_claims",
     "is_right",
     "quantities",

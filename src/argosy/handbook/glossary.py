@@ -13,6 +13,8 @@ from argosy.facts import FactError
 from argosy.handbook import data
 from argosy.handbook.formula import law
 
+NO_SYMBOL = "–"  # what the data write where a quantity has none
+
 
 def quantities() -> list[str]:
     """The ids of all quantities, in order of the glossary."""
@@ -20,19 +22,47 @@ def quantities() -> list[str]:
 
 
 def explain(name: str) -> dict[str, Any]:
-    """The quantity called `name` (id, English or Chinese name, symbol or alias; case does not matter), with
-    its law's own text.
+    """The quantity called `name` (see `explanations`), with its law's own text.
+
+    FactError with the nearest names for a quantity that is not there, and for a symbol that several share.
+    """
+    found = _found(name)
+    if len(found) > 1:
+        shared = ", ".join(entry["id"] for entry in found)
+        raise FactError(f"{name!r} is the symbol of several quantities; name one: {shared}")
+    return _explained(found[0])
+
+
+def explanations(name: str) -> list[dict[str, Any]]:
+    """The quantities called `name`: its id, English or Chinese name or alias in any case; or else its symbol,
+    as it is written before any case (`M` is not `m`). A symbol may stand for several.
 
     FactError with the nearest names for a quantity that is not there.
     """
-    spelled = _spellings()
-    found = spelled.get(_plain(name))
-    if found is None:
-        close = difflib.get_close_matches(_plain(name), list(spelled), 3, 0.6)
-        near = list(dict.fromkeys(spelled[each]["id"] for each in close))
-        hint = f"did you mean {' or '.join(near)}?" if near else "`argosy explain` lists all"
-        raise FactError(f"the glossary has no {name!r}; {hint}")
-    return _explained(found)
+    return [_explained(entry) for entry in _found(name)]
+
+
+def _found(name: str) -> list[dict[str, Any]]:
+    entries = data.load("glossary")
+    for spelling, matches in (
+        (_plain(name), lambda entry: [_plain(entry["id"])]),
+        (_plain(name), lambda entry: [_plain(entry["en"]), _plain(entry["zh"])]),
+        (_plain(name), lambda entry: [_plain(str(alias)) for alias in entry.get("aliases", [])]),
+        (name.strip(), lambda entry: [entry["symbol"]]),
+        (name.strip().lower(), lambda entry: [entry["symbol"].lower()]),
+    ):
+        found = [entry for entry in entries if spelling in matches(entry) and spelling != NO_SYMBOL]
+        if found:
+            return found
+    spelled = {_plain(str(word)): entry["id"] for entry in entries for word in _words(entry)}
+    close = difflib.get_close_matches(_plain(name), list(spelled), 3, 0.6)
+    near = list(dict.fromkeys(spelled[each] for each in close))
+    hint = f"did you mean {' or '.join(near)}?" if near else "`argosy explain` lists all"
+    raise FactError(f"the glossary has no {name!r}; {hint}")
+
+
+def _words(entry: Mapping[str, Any]) -> list[Any]:
+    return [entry["symbol"], *entry.get("aliases", []), entry["zh"], entry["en"], entry["id"]]
 
 
 def _explained(entry: Mapping[str, Any]) -> dict[str, Any]:
@@ -58,18 +88,6 @@ def _claims(law_name: str | None) -> list[str]:
     from argosy.handbook.claims import handbook_claims
 
     return [claim.id for claim in handbook_claims() if law_name and f"{law_name}(" in claim.formula]
-
-
-def _spellings() -> dict[str, dict[str, Any]]:
-    """Every spelling of every entry; ids win over names, names over aliases, and those over symbols."""
-    spelled: dict[str, dict[str, Any]] = {}
-    entries = data.load("glossary")
-    for names in (("symbol",), ("aliases",), ("zh", "en"), ("id",)):
-        for entry in entries:
-            for key in names:
-                for word in entry.get(key, []) if key == "aliases" else [entry[key]]:
-                    spelled[_plain(str(word))] = entry
-    return spelled
 
 
 def _plain(name: str) -> str:
