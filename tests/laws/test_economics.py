@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from argosy.laws import economics as law
+from argosy.laws import training_time
 
 
 @pytest.mark.parametrize(
@@ -52,17 +53,21 @@ def test_tokens_and_their_price() -> None:
     )
 
 
-def test_hours_and_what_a_point_of_mfu_is_worth() -> None:
+def test_what_a_point_of_mfu_is_worth() -> None:
     flops = 6 * 405e9 * 15.6e12
-    hours = law.accelerator_hours(flops, 989e12, 0.40)
+    hours = training_time.device_seconds(405e9, 15.6e12, 989e12, 0.40) / 3600
     assert hours == pytest.approx(26_617_795.753, rel=1e-9)
     assert law.price_of_mfu_point(flops, 989e12, 0.40, 2.0) == pytest.approx(2 * hours / 41)
     assert law.price_of_mfu_point(flops, 989e12, 0.40, 2.0, points=0.0) == 0.0
+    with pytest.raises(ValueError, match="mfu"):
+        law.price_of_mfu_point(flops, 989e12, 0.995, 2.0)
 
 
 def test_budget_buys_the_tokens_that_cost_it() -> None:
-    tokens = law.affordable_tokens(1e6, 2.0, 70e9, 989e12, 0.4)
-    assert law.accelerator_hours(6 * 70e9 * tokens, 989e12, 0.4) * 2.0 == pytest.approx(1e6)
+    tokens = training_time.tokens_in_time(70e9, 1e6 / 2.0 * 3600, 1, 989e12, 0.4)
+    assert training_time.cost(training_time.device_seconds(70e9, tokens, 989e12, 0.4), 2.0) == pytest.approx(
+        1e6
+    )
 
 
 def test_arrays_go_through() -> None:

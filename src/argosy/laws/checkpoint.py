@@ -8,11 +8,12 @@ seconds between checkpoints.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
-Array = Any  # float or numpy array: the arguments broadcast
+from argosy.laws.arrays import Array, plain
+
 _NEVER_S = 1e18  # a mean time between failures that stands for ∞ where ∞·0 would appear: 30 billion years
 
 
@@ -45,7 +46,7 @@ def daly_interval(write_s: Array, mtbf_s: Array) -> Array:
     write_s, mtbf_s = np.asarray(write_s, dtype=float), np.asarray(mtbf_s, dtype=float)
     ratio = np.minimum(write_s / (2.0 * mtbf_s), 1.0)
     series = np.sqrt(2.0 * write_s * mtbf_s) * (1.0 + np.sqrt(ratio) / 3.0 + ratio / 9.0) - write_s
-    return _plain(np.where(write_s < 2.0 * mtbf_s, series, mtbf_s))
+    return plain(np.where(write_s < 2.0 * mtbf_s, series, mtbf_s))
 
 
 def optimal_interval(write_s: Array, mtbf_s: Array) -> Array:
@@ -64,7 +65,7 @@ def optimal_interval(write_s: Array, mtbf_s: Array) -> Array:
     x = np.minimum(np.minimum(np.sqrt(2.0 * cost), -np.expm1(-1.0 - cost)), 1.0 - 1e-16)
     for _ in range(12):
         x = np.clip(x + (x + np.log1p(-x) + cost) * (1.0 - x) / x, 1e-300, 1.0 - 1e-16)
-    return _plain(x * mtbf)
+    return plain(x * mtbf)
 
 
 def efficiency(interval_s: Array, write_s: Array, recovery_s: Array, mtbf_s: Array) -> Array:
@@ -118,7 +119,7 @@ def time_shares(
         restarting = np.exp(-detection / mtbf) - up
     checkpoint = productive * overhead / tau
     rework = up - productive - checkpoint
-    return TimeShares(*(_plain(share) for share in (productive, checkpoint, rework, noticing, restarting)))
+    return TimeShares(*(plain(share) for share in (productive, checkpoint, rework, noticing, restarting)))
 
 
 def two_tier_slowdown(
@@ -163,7 +164,7 @@ def two_tier_slowdown(
         )
         slowdown = segment / (every * np.asarray(interval_s, dtype=float))
     # Beyond the range of floats no period is ever survived.
-    return _plain(np.where(np.isnan(slowdown), np.inf, slowdown))
+    return plain(np.where(np.isnan(slowdown), np.inf, slowdown))
 
 
 def multi_tier_overhead(rates_per_s: list[Array], write_s: list[Array]) -> Array:
@@ -207,8 +208,3 @@ def transfer_time(size_bytes: Array, bandwidth_bytes_per_s: Array) -> Array:
     """Seconds to move `size_bytes` at `bandwidth_bytes_per_s`: a lower bound, without metadata and
     stragglers."""
     return size_bytes / bandwidth_bytes_per_s
-
-
-def _plain(value: np.ndarray) -> Array:
-    """A float for a zero-dimensional array, else the array."""
-    return float(value) if np.ndim(value) == 0 else value

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
+from argosy.laws.arrays import Array, plain, require
 from argosy.laws.power import JOULES_PER_KWH, SECONDS_PER_HOUR
-
-Array = Any  # float or numpy array: the arguments broadcast
 
 HOURS_PER_YEAR = 8766.0  # mean Julian year, leap years included
 
@@ -21,7 +18,7 @@ def capital_recovery_factor(rate: Array, years: Array) -> Array:
     """
     rate, years = np.asarray(rate, dtype=float), np.asarray(years, dtype=float)
     safe = np.where(rate == 0, 1.0, rate)
-    return _plain(np.where(rate == 0, 1.0 / years, safe / -np.expm1(-years * np.log1p(safe))))
+    return plain(np.where(rate == 0, 1.0 / years, safe / -np.expm1(-years * np.log1p(safe))))
 
 
 def annuity_with_residual(capital: Array, residual_fraction: Array, rate: Array, years: Array) -> Array:
@@ -74,32 +71,15 @@ def cost_per_million_tokens(
     return price_per_hour / (SECONDS_PER_HOUR * tokens_per_accelerator_s * goodput) * 1e6
 
 
-def accelerator_hours(flops: Array, peak_flops: Array, mfu: Array) -> Array:
-    """Accelerator-hours of work: C / (MFU · peak · 3,600).
-
-    `flops`: floating-point operations of the whole work; `peak_flops`: dense peak of one accelerator, FLOP/s;
-    `mfu`: 0–1.
-    """
-    return flops / (mfu * peak_flops * SECONDS_PER_HOUR)
-
-
 def price_of_mfu_point(
     flops: Array, peak_flops: Array, mfu: Array, price_per_hour: Array, points: Array = 0.01
 ) -> Array:
-    """Currency saved by raising MFU from `mfu` to `mfu + points`: the difference of `accelerator_hours` ×
-    price."""
-    before = accelerator_hours(flops, peak_flops, mfu)
-    return (before - accelerator_hours(flops, peak_flops, mfu + points)) * price_per_hour
+    """Currency saved by raising MFU from `mfu` to `mfu + points`: C/(A·3,600)·(1/MFU − 1/(MFU + points))·price.
 
-
-def affordable_tokens(
-    budget: Array, price_per_hour: Array, parameters: Array, peak_flops: Array, mfu: Array
-) -> Array:
-    """Tokens that `budget` trains: D = budget/price · 3,600 · MFU · peak / (6·N), dense transformers (6·N·D
-    FLOPs)."""
-    return budget / price_per_hour * SECONDS_PER_HOUR * mfu * peak_flops / (6.0 * parameters)
-
-
-def _plain(value: np.ndarray) -> Array:
-    """A float for a zero-dimensional array, else the array."""
-    return float(value) if np.ndim(value) == 0 else value
+    `flops`: C, floating-point operations of the whole work; `peak_flops`: A, dense peak of one accelerator,
+    FLOP/s; both shares in (0, 1]; `price_per_hour`: currency per accelerator-hour (of `training_time.device_seconds`).
+    """
+    after = np.add(mfu, points)
+    for share in (np.asarray(mfu), after):
+        require((share > 0) & (share <= 1), "mfu and mfu + points must lie in (0, 1]")
+    return flops / (peak_flops * SECONDS_PER_HOUR) * (1.0 / np.asarray(mfu) - 1.0 / after) * price_per_hour

@@ -7,8 +7,7 @@ times that: the factor that is easiest to lose. Range: as `training_time`.
 from __future__ import annotations
 
 from argosy.laws.arrays import Array
-
-SECONDS_PER_HOUR = 3600.0
+from argosy.laws.power import SECONDS_PER_HOUR
 
 
 def tokens_per_device_second(parameters: Array, peak_flops: Array, mfu: Array) -> Array:
