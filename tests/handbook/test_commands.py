@@ -1,11 +1,13 @@
 """The commands: answer first in the terminal, the contract's JSON, one clear message for mistakes."""
 
+import io
 import json
 from pathlib import Path
 
 import pytest
 
 from argosy import __version__
+from argosy.cli.handbook import _is_correct
 from argosy.cli.main import run
 
 
@@ -89,7 +91,14 @@ def test_numbers_keep_ratios_apart(capsys):
         (["exercises", "1", "--set", "A=5 GB"], "A:"),
         (["exercises", "--set", "n=4"], "number of an exercise"),
         (["numbers", "--table", "nothing"], "bandwidth"),
-        (["guide", "nothing"], "talk"),
+        (
+            ["guide", "zzz"],
+            "talk, many, fail, power, overhead, errors, paradigms, classify, takeaways, rails",
+        ),
+        (["guide", "errors", "--set", "a=1"], "--set needs"),
+        (["exercises", "1", "--quiz"], "--quiz asks"),
+        (["exercises", "--quiz", "--variant", "3"], "--quiz asks"),
+        (["exercises", "1", "--seed", "3"], "--variant SEED"),
         (["guide", "classify"], "at least one"),
         (["guide", "rails", "--set", "servers=many"], "whole numbers"),
         (["guide", "rails", "--set", "servers=999"], "between 1 and 64"),
@@ -105,8 +114,6 @@ def test_mistakes_get_one_message_and_exit_code_one(capsys, arguments, message):
 
 
 def test_quiz_reads_answers_and_stops_at_the_end_of_input(capsys, monkeypatch):
-    import io
-
     from argosy.handbook import quiz
 
     questions = quiz(3, 1)
@@ -116,3 +123,56 @@ def test_quiz_reads_answers_and_stops_at_the_end_of_input(capsys, monkeypatch):
     out = capsys.readouterr().out
     assert out.rstrip().endswith("1 of 2 right")
     assert payload(capsys, "exercises", "--quiz", "--seed", "1")["quiz"]
+
+
+def test_a_variant_may_keep_some_numbers_of_ones_own(capsys):
+    (mine,) = payload(capsys, "exercises", "1", "--variant", "7", "--set", "n=5")["exercises"]
+    (drawn,) = payload(capsys, "exercises", "1", "--variant", "7")["exercises"]
+    assert mine["givens"]["n"]["value"] == 5
+    assert {**mine["givens"], "n": 0} == {**drawn["givens"], "n": 0}
+
+
+@pytest.mark.parametrize(
+    ("unit", "right", "text", "correct"),
+    [
+        ("min", 30.0, "30 min", True),
+        ("min", 30.0, "0.5 h", True),
+        ("min", 30.0, "30 h", False),
+        ("x", 9.0, "9 x", True),
+        ("x", 9.0, "9x", True),
+        ("", 0.45, "45 %", True),
+        ("", 0.45, "0.45", True),
+        ("", 0.45, "45", False),
+        ("token/s", 1600.0, "1,600", True),
+        ("W", 700.0, "0.7 kW", True),
+        ("W", 700.0, "no idea", False),
+    ],
+)
+def test_quiz_reads_units(unit, right, text, correct):
+    question = {"answer": right, "unit": unit, "tolerance": 0.1}
+    assert _is_correct(question, f"{text}\n") is correct
+
+
+def test_quiz_asks_again_after_a_blank_line(capsys, monkeypatch):
+    monkeypatch.setattr("sys.stdin", io.StringIO("\n  \nno idea\n"))
+    assert run(["exercises", "--quiz", "--count", "1", "--seed", "1"]) == 0
+    out = capsys.readouterr().out
+    assert out.count("1. ") == 3
+    assert out.rstrip().endswith("0 of 1 right")
+
+
+def test_a_wrong_claim_of_ones_own_is_explained_and_a_judged_one_says_by_what(capsys, tmp_path: Path):
+    file = tmp_path / "mine.yaml"
+    file.write_text(
+        "- {id: a, statement: six times seven, formula: 6 * 7, claimed_value: 34.4}\n"
+        "- {id: b, statement: fine, judgement: {verdict: wrong-attribution, basis: attribution, source: p. 7}}\n"
+    )
+    assert run(["claims", str(file)]) == 0
+    out = " ".join(capsys.readouterr().out.split())
+    assert "18 % below the computed value; more than one unit of the last printed digit (0.1)." in out
+    assert "Judged: attribution. Source: p. 7." in out
+
+
+def test_no_title_ends_in_two_marks(capsys):
+    for each in payload(capsys, "exercises")["exercises"]:
+        assert each["title"][-1].isalnum() or each["title"][-1] in ")'", each["id"]

@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from argosy.handbook.verdict import compare_any, decide, last_place
+from argosy.handbook.verdict import compare_any, decide, last_place, reason
 
 
 @pytest.mark.parametrize(
@@ -86,3 +86,24 @@ def test_a_judgement_comes_before_a_condition_and_that_before_numbers():
 )
 def test_what_has_no_common_shape_is_not_checkable(claimed, computed):
     assert compare_any(claimed, computed) == "not-checkable"
+
+
+@pytest.mark.parametrize(
+    ("claimed", "computed", "text"),
+    [
+        (82, 100, "18 % below the computed value; more than one unit of the last printed digit (1)"),
+        (118.0, 100, "18 % above"),
+        (500, 100, "5 times the computed value"),
+        (3, 0, "which is 0"),
+        ([1, 2], 4, "its nearer end is 50 % below"),
+        (5, [1, 2], "Outside the computed range"),
+        ([1, 3], [1, 2], "Its high end is 50 % above"),
+    ],
+)
+def test_a_wrong_number_is_explained(claimed, computed, text):
+    assert compare_any(claimed, computed) == "wrong"
+    assert text in reason(claimed, computed)
+
+
+def test_a_false_condition_is_named():
+    assert "`value > 7` is false" in reason(None, 3, condition="value > 7")

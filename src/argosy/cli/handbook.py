@@ -13,6 +13,7 @@ _JSON = typer.Option(False, "--json", help="Print JSON and nothing else.")
 _FILE = typer.Argument(
     None, help="A YAML file of claims of your own; the two documents' without.", show_default=False
 )
+_TOPICS = ("errors", "paradigms", "classify", "takeaways", "rails")
 _SET = typer.Option(
     None, "--set", metavar="NAME=VALUE", help="A number of your own: N=405e9, or A='989 TFLOP/s'."
 )
@@ -59,13 +60,19 @@ def exercises(
     from argosy import handbook
 
     if quiz:
+        if number or settings or variant is not None:
+            raise typer.BadParameter(
+                "--quiz asks the numbers to know: no exercise, --set or --variant with it"
+            )
         return _quiz(count, seed, as_json)
+    if seed is not None:
+        raise typer.BadParameter("--seed is the quiz's; --variant SEED draws an exercise's numbers")
     chosen = [number] if number else handbook.exercise_ids()
     given = _settings(settings)
     if given and not number:
         raise typer.BadParameter("--set needs the number of an exercise")
     if variant is not None:
-        solved = [handbook.variant(each, variant) for each in chosen]
+        solved = [handbook.variant(each, variant, given) for each in chosen]
     else:
         solved = [handbook.solve(each, given) for each in chosen]
     if as_json:
@@ -88,8 +95,10 @@ def _quiz(count: int, seed: int | None, as_json: bool) -> None:
         return _print("exercises", {"quiz": questions})
     right = asked = 0
     for place, question in enumerate(questions, start=1):
-        print(f"{place}. {question['question']} [{question['unit'] or 'fraction'}] ", end="", flush=True)
-        line = sys.stdin.readline()
+        line = "\n"
+        while line and not line.strip():  # a blank line is no answer: ask again
+            print(f"{place}. {question['question']} [{question['unit'] or 'fraction'}] ", end="", flush=True)
+            line = sys.stdin.readline()
         if not line:
             print()
             break
@@ -102,12 +111,14 @@ def _quiz(count: int, seed: int | None, as_json: bool) -> None:
 
 
 def _is_correct(question: dict[str, Any], line: str) -> bool:
+    """True for a right answer, bare or with a unit: `30 min`, `0.5 h`, `9 x`, `45 %`."""
     from argosy import handbook
+    from argosy.facts import FactError
+    from argosy.handbook.givens import quantity
 
-    text = line.strip().replace(",", "")
     try:
-        given = float(text.rstrip("%")) / (100.0 if text.endswith("%") else 1.0)
-    except ValueError:
+        given = quantity(line, question["unit"], "answer")
+    except FactError:
         return False
     return handbook.is_right(question, given)
 
@@ -171,6 +182,13 @@ def guide(
     from argosy.handbook import paradigms
 
     given = _settings(settings)
+    known = (*handbook.question_ids(), *_TOPICS)
+    numbered = topic is not None and topic.isdigit() and 1 <= int(topic) <= len(handbook.question_ids())
+    if topic is not None and not numbered and topic.lower() not in known:
+        raise typer.BadParameter(f"the guide has no topic {topic!r}; there are: {', '.join(known)}")
+    if given and (topic is None or topic in ("errors", "takeaways", "paradigms")):
+        raise typer.BadParameter("--set needs a question, classify or rails")
+    topic = topic.lower() if topic else None
     content: Any
     if topic == "errors":
         key, content = "errors", handbook.errors()

@@ -127,9 +127,11 @@ def _claim_cells(checked: Any) -> list[Any]:
         checked.correct_value if isinstance(checked.correct_value, int | float) else checked.computed_value
     )
     why = Text(f"{claim.statement} ")
-    note = " ".join(filter(None, (claim.explanation, checked.problem)))
+    note = checked.explanation
     if isinstance(checked.correct_value, str):
         note = f"Right: {checked.correct_value}. {note}"
+    if claim.judgement is not None:
+        note = f"{note} Judged: {claim.judgement['basis']}. Source: {checked.source}.".lstrip()
     why.append(note, style="dim")
     verdict = Text(_SHORT.get(checked.verdict, checked.verdict), style=_COLOUR[checked.verdict])
     unit = claim.unit if len(claim.unit) <= 12 else ""

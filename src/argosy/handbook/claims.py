@@ -13,9 +13,10 @@ from typing import Any
 from argosy.facts import FactError
 from argosy.handbook import data
 from argosy.handbook.formula import FormulaError, compute, laws_used
-from argosy.handbook.verdict import BASES, VERDICTS, decide
+from argosy.handbook.verdict import BASES, VERDICTS, decide, reason
 
 RIGHT = ("reproduces", "rounds")
+_OURS = "(Computed by the handbook's formula for this id.)"
 
 
 @dataclass(frozen=True)
@@ -62,13 +63,28 @@ class Checked:
         """True when the document's number stands."""
         return self.verdict in RIGHT
 
+    @property
+    def explanation(self) -> str:
+        """Why the verdict: the claim's own explanation, or one from the numbers; and what was not computed."""
+        claim = self.claim
+        own = claim.explanation
+        if self.verdict == "wrong" and claim.judgement is None and own in ("", _OURS):
+            why = reason(
+                claim.claimed_value, self.computed_value, printed=claim.printed, condition=claim.holds
+            )
+            own = f"{why} {own}".strip()
+        return " ".join(filter(None, (own, self.problem)))
+
+    @property
+    def source(self) -> str | None:
+        """What was read: the claim's source and that of its judgement, written out."""
+        judged = (self.claim.judgement or {}).get("source")
+        sources = filter(None, (data.source_text(self.claim.source), data.source_text(judged)))
+        return "; ".join(dict.fromkeys(sources)) or None
+
     def to_dict(self) -> dict[str, Any]:
         """The claim as the contract's JSON has it."""
         claim = self.claim
-        explanation = " ".join(filter(None, (claim.explanation, self.problem)))
-        sources = filter(
-            None, (data.source_text(claim.source), data.source_text((claim.judgement or {}).get("source")))
-        )
         return {
             "id": claim.id,
             "seed": claim.seed,
@@ -83,8 +99,8 @@ class Checked:
             "verdict": self.verdict,
             "rule": self.rule,
             "correct_value": self.correct_value,
-            "explanation": explanation,
-            "source": "; ".join(dict.fromkeys(sources)) or None,
+            "explanation": self.explanation,
+            "source": self.source,
             "tempting": claim.tempting,
             "laws": laws_used(claim.formula) if not self.problem and claim.formula else [],
         }
@@ -163,6 +179,7 @@ def _resolved(claim: Claim, ours: Claim | None) -> Claim:
     """A file's claim, or the handbook's of the same id with the file's statement, number and inputs."""
     if ours is None or _calls_laws(claim.formula):
         return claim
+    same = claim.claimed_value in (None, ours.claimed_value)
     given = {name: value for name, value in claim.inputs.items() if name in ours.inputs}
     return replace(
         ours,
@@ -171,9 +188,8 @@ def _resolved(claim: Claim, ours: Claim | None) -> Claim:
         section=claim.section,
         inputs={**ours.inputs, **given},
         claimed_value=claim.claimed_value if claim.claimed_value is not None else ours.claimed_value,
-        printed=claim.printed
-        or (ours.printed if claim.claimed_value in (None, ours.claimed_value) else None),
-        explanation=f"{ours.explanation} (Computed by the handbook's formula for this id.)",
+        printed=claim.printed or (ours.printed if same else None),
+        explanation=f"{ours.explanation} {_OURS}".strip() if same else _OURS,
     )
 
 

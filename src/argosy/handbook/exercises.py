@@ -88,16 +88,14 @@ def solve(exercise_id: str, settings: Mapping[str, Any] | None = None) -> Solved
     )
 
 
-def variant(exercise_id: str, seed: int) -> Solved:
+def variant(exercise_id: str, seed: int, settings: Mapping[str, Any] | None = None) -> Solved:
     """The exercise with givens drawn from its ranges: the same seed gives the same numbers. Givens without
-    a range stay.
+    a range stay, and `settings` take the place of what was drawn.
     """
     stream = random.Random(f"{exercise_id}-{seed}")
     givens = _entry(exercise_id)["givens"]
-    return solve(
-        exercise_id,
-        {name: stream.choice(given["range"]) for name, given in givens.items() if "range" in given},
-    )
+    drawn = {name: stream.choice(given["range"]) for name, given in givens.items() if "range" in given}
+    return solve(exercise_id, {**drawn, **(settings or {})})
 
 
 def _entry(exercise_id: str) -> dict[str, Any]:

@@ -120,3 +120,37 @@ def decide(
         return ("reproduces" if holds else "wrong"), "condition on the computed value"
     verdict = compare_any(claimed, computed, printed)
     return verdict, "nothing to compare with" if verdict == "not-checkable" else "value and printed precision"
+
+
+def reason(claimed: Any, computed: Any, *, printed: str | None = None, condition: str | None = None) -> str:
+    """Why a claim is "wrong" by these rules, in a sentence: how far off it is, and the rule it misses.
+
+    `condition`: the text of a `holds` that came out false. Empty where the sides have no common shape.
+    """
+    if condition is not None:
+        return f"The condition `{condition}` is false for the computed value."
+    if _is_number(claimed) and _is_number(computed):
+        unit = last_place(printed or repr(claimed))
+        return f"{_distance(claimed, computed)}; more than one unit of the last printed digit ({unit:g})."
+    if _is_number(computed) and _is_comparable(claimed):
+        bound = min(claimed, key=lambda each: abs(each - computed))
+        return f"The computed value is outside the range; its nearer end is {_distance(bound, computed)}."
+    if _is_number(claimed) and _is_comparable(computed):
+        return "Outside the computed range."
+    if _is_comparable(claimed) and _is_comparable(computed):
+        pairs = zip(("low", "high"), claimed, computed, strict=False)
+        return " ".join(
+            f"Its {end} end is {_distance(a, b)}." for end, a, b in pairs if compare(a, b) == "wrong"
+        )
+    return ""
+
+
+def _distance(claimed: float, computed: float) -> str:
+    """ "18 % below the computed value", or the plain difference from zero."""
+    side = "below" if claimed < computed else "above"
+    if computed == 0:
+        return f"{abs(claimed):.3g} {side} the computed value, which is 0"
+    ratio = claimed / computed
+    if ratio > 2:
+        return f"{ratio:.3g} times the computed value"
+    return f"{abs(ratio - 1) * 100:.3g} % {side} the computed value"
