@@ -147,6 +147,8 @@ def test_a_missing_file_is_the_systems_error(tmp_path: Path):
         "claimed_value: {a: 1}",
         "printed: abc",
         "printed: 'NaN'",
+        "printed: '1e999999999'",
+        "claimed_value: 1" + 400 * "0",
     ],
 )
 def test_a_number_that_cannot_be_compared_is_told_with_its_place(tmp_path: Path, line: str):
@@ -196,3 +198,10 @@ def test_a_right_value_that_cannot_be_computed_makes_the_claim_not_checkable():
     )
     assert result.verdict == "not-checkable"
     assert "NONE" in result.problem
+
+
+@pytest.mark.parametrize("number", [".nan", ".inf", "1" + 400 * "0"])
+def test_inputs_are_finite(tmp_path: Path, number: str):
+    content = f"- id: x\n  statement: y\n  inputs: {{n: {number}}}\n  formula: n\n"
+    with pytest.raises(FactError, match="inputs n"):
+        check_file(written(tmp_path, content))

@@ -169,7 +169,7 @@ def test_a_wrong_claim_of_ones_own_is_explained_and_a_judged_one_says_by_what(ca
     )
     assert run(["claims", str(file)]) == 0
     out = " ".join(capsys.readouterr().out.split())
-    assert "18 % below the computed value; more than one unit of the last printed digit (0.1)." in out
+    assert "18.1 % below the computed value; more than one unit of the last printed digit (0.1)." in out
     assert "Judged: attribution. Source: p. 7." in out
 
 

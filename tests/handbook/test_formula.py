@@ -92,3 +92,9 @@ def test_every_law_of_every_module_is_documented():
 
 def test_logarithms_are_pythons():
     assert compute("log2(8) + exp(0) + log(e)", {"e": math.e}) == pytest.approx(5)
+
+
+@pytest.mark.parametrize("formula", ["[1e308 * 10, 3]", "{'a': 1e308 * 10}", "n * n", "(0 - 1) ** 0.5"])
+def test_numbers_beyond_a_floats_range_are_no_result(formula):
+    with pytest.raises(FormulaError):
+        compute(formula, {"n": 10**200})

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import difflib
-import math
 import re
 from collections.abc import Mapping
 from dataclasses import fields
@@ -12,7 +11,7 @@ from typing import Any
 
 from argosy.facts import FactError
 from argosy.handbook.claims import Claim, judgement_problem
-from argosy.handbook.verdict import last_place
+from argosy.handbook.verdict import is_number, last_place
 
 LARGEST = 4_000_000  # bytes
 _OWN_NAME = re.compile(r"^\s*\w+\s*=(?!=)\s*")  # "servers = cards / 8": the name is the claim's own
@@ -164,12 +163,8 @@ def _value_faults(entry: Any) -> list[tuple[str, str]]:
 
 def _is_claimable(value: Any) -> bool:
     if isinstance(value, list):
-        return len(value) == 2 and all(_is_finite(each) for each in value) and value[0] <= value[1]
-    return value is None or _is_finite(value)
-
-
-def _is_finite(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+        return len(value) == 2 and all(is_number(each) for each in value) and value[0] <= value[1]
+    return value is None or is_number(value)
 
 
 def _key_line(entry: Any, key: str, otherwise: str) -> str:
@@ -184,7 +179,7 @@ def _key_line(entry: Any, key: str, otherwise: str) -> str:
 def _is_input(value: Any) -> bool:
     if isinstance(value, list):
         return all(_is_input(each) for each in value)
-    return isinstance(value, int | float)
+    return isinstance(value, bool) or is_number(value)
 
 
 def _near(key: str, known: set[str]) -> str:

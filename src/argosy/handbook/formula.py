@@ -13,6 +13,7 @@ import inspect
 import math
 import operator
 import pkgutil
+import sys
 from collections.abc import Callable, Mapping
 from functools import cache
 from importlib import import_module
@@ -137,9 +138,20 @@ def compute(formula: str, names: Mapping[str, Any] | None = None) -> Any:
         raise FormulaError(f"{formula!r} cannot be computed: {error}") from error
     except RecursionError as error:
         raise FormulaError("the formula is nested too deeply") from error
-    if isinstance(value, complex) or (isinstance(value, float) and not math.isfinite(value)):
+    if not _is_finite(value):
         raise FormulaError(f"{formula!r} gives no finite real number")
     return value
+
+
+def _is_finite(value: Any) -> bool:
+    """True where every number in `value` is real, finite and within a float's range."""
+    if isinstance(value, list):
+        return all(_is_finite(each) for each in value)
+    if isinstance(value, dict):
+        return all(_is_finite(each) for each in value.values())
+    if isinstance(value, int | float):
+        return abs(value) <= sys.float_info.max
+    return not isinstance(value, complex)
 
 
 def laws_used(formula: str) -> list[str]:

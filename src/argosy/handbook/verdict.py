@@ -13,6 +13,7 @@ rounds one that enters it by rounding; a claimed number inside a computed range 
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Mapping
 from decimal import Decimal
 from typing import Any
@@ -48,7 +49,7 @@ def last_place(printed: str) -> float:
     """
     number = Decimal(printed.replace(",", "").strip().lstrip("~≈"))
     digits, exponent = number.as_tuple().digits, number.as_tuple().exponent
-    if not isinstance(exponent, int):
+    if not isinstance(exponent, int) or abs(exponent) > 300:
         raise ValueError(f"{printed!r} is not a finite number")
     if exponent >= 0:
         text = "".join(map(str, digits)) + "0" * exponent
@@ -97,12 +98,15 @@ def compare_any(claimed: Any, computed: Any, printed: str | None = None) -> str:
 def _is_comparable(side: Any) -> bool:
     """True for a finite number and for a list of them that is not empty."""
     if isinstance(side, list | tuple):
-        return bool(side) and all(_is_number(each) for each in side)
-    return _is_number(side)
+        return bool(side) and all(is_number(each) for each in side)
+    return is_number(side)
 
 
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+def is_number(value: Any) -> bool:
+    """True for a finite number that a float can hold."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return False
+    return abs(value) <= sys.float_info.max
 
 
 def decide(
@@ -129,13 +133,13 @@ def reason(claimed: Any, computed: Any, *, printed: str | None = None, condition
     """
     if condition is not None:
         return f"The condition `{condition}` is false for the computed value."
-    if _is_number(claimed) and _is_number(computed):
+    if is_number(claimed) and is_number(computed):
         unit = last_place(printed or repr(claimed))
         return f"{_distance(claimed, computed)}; more than one unit of the last printed digit ({unit:g})."
-    if _is_number(computed) and _is_comparable(claimed):
+    if is_number(computed) and _is_comparable(claimed):
         bound = min(claimed, key=lambda each: abs(each - computed))
         return f"The computed value is outside the range; its nearer end is {_distance(bound, computed)}."
-    if _is_number(claimed) and _is_comparable(computed):
+    if is_number(claimed) and _is_comparable(computed):
         return "Outside the computed range."
     if _is_comparable(claimed) and _is_comparable(computed):
         pairs = zip(("low", "high"), claimed, computed, strict=False)
