@@ -320,3 +320,27 @@ def test_arrays_broadcast():
     together = laws.ring_all_reduce(BYTES, sizes, BANDWIDTH, LATENCY)
     assert together == pytest.approx([laws.ring_all_reduce(BYTES, n, BANDWIDTH, LATENCY) for n in SIZES])
     assert laws.halving_doubling_all_reduce(BYTES, sizes, BANDWIDTH, LATENCY).shape == sizes.shape
+
+
+@pytest.mark.parametrize(
+    ("arguments", "why"),
+    [
+        ((-1.0, 8, 1e9, 1e-6), "message"),
+        ((1.0, np.array([8, 0]), 1e9, 1e-6), "rank"),
+        ((1.0, 8, 0.0, 1e-6), "bandwidth"),
+        ((1.0, 8, 1e9, -1e-6), "latency"),
+    ],
+)
+def test_what_no_network_can_be_is_refused(arguments, why):
+    for law in (
+        laws.ring_reduce_scatter,
+        laws.ring_all_reduce,
+        laws.tree_all_reduce,
+        laws.pipelined_tree_all_reduce,
+        laws.double_tree_all_reduce,
+        laws.halving_doubling_all_reduce,
+        laws.broadcast,
+        laws.all_to_all,
+    ):
+        with pytest.raises(ValueError, match=why):
+            law(*arguments)

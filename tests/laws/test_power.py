@@ -30,3 +30,20 @@ def test_power_follows_activity_between_idle_and_maximum() -> None:
 def test_swing_of_a_synchronous_step() -> None:
     assert law.step_swing_w(24_000, 700.0, 300.0) == pytest.approx(9.6e6)
     assert law.step_swing_w(24_000, 700.0, 700.0) == 0.0
+
+
+def test_impossible_powers_are_refused() -> None:
+    with pytest.raises(ValueError, match="pue"):
+        law.facility_power(1, 700.0, 0.0, np.array([1.2, 0.99]))
+    with pytest.raises(ValueError, match="count"):
+        law.facility_power(-1, 700.0, 0.0, 1.2)
+    with pytest.raises(ValueError, match="utilization"):
+        law.power_at_utilization(1900.0, 8400.0, -0.1)
+    with pytest.raises(ValueError, match="duration"):
+        law.energy_kwh(1.0, -1.0)
+    with pytest.raises(ValueError, match="count"):
+        law.step_swing_w(-1, 700.0, 300.0)
+
+
+def test_a_run_that_never_ends_has_an_energy_that_is_not_a_number() -> None:
+    assert np.isnan(law.energy_kwh(1000.0, np.array([3600.0, np.nan]))).tolist() == [False, True]

@@ -81,3 +81,19 @@ def test_scores_count_facility_energy():
     assert scores["tokens_per_usd"] == 180_000
     joules = tokens.energy_per_token(1000.0, 100.0, 1.25)
     assert scores["tokens_per_kwh"] == pytest.approx(3.6e6 / joules)
+
+
+def test_impossible_runs_are_refused():
+    for mfu in (0.0, 1.01, -0.4, np.array([0.4, 40.0])):
+        with pytest.raises(ValueError, match="mfu"):
+            training_time.training_time(70e9, 1e12, 512, 989e12, mfu)
+        with pytest.raises(ValueError, match="mfu"):
+            training_time.tokens_in_time(70e9, 1.0, 512, 989e12, mfu)
+    with pytest.raises(ValueError, match="tokens"):
+        training_time.training_flops(70e9, -1.0)
+    with pytest.raises(ValueError, match="devices"):
+        training_time.training_time(70e9, 1e12, 0, 989e12, 0.4)
+    with pytest.raises(ValueError, match="seconds"):
+        training_time.devices_for_time(70e9, 1e12, 0.0, 989e12, 0.4)
+    with pytest.raises(ValueError, match="pue"):
+        training_time.energy(3600.0, 1000.0, 0.9)

@@ -3,7 +3,8 @@
 Conventions (those of nccl-tests): `message_bytes` M is the full tensor: all-reduce's buffer, all-gather's
 total output, reduce-scatter's total input, all-to-all's send buffer of one rank, broadcast's buffer.
 `bandwidth` is byte/s one way per rank, `latency` α is seconds per round. Every argument is a float or an
-array; they broadcast. Range of validity: large enough messages for one α-β pair; NCCL changes protocol with
+array; they broadcast; a time's law raises ValueError for a negative message or latency, no rank, or no
+bandwidth. Range of validity: large enough messages for one α-β pair; NCCL changes protocol with
 size, so the measured pairs of `argosy.fabric` are piecewise.
 
 Sources: R. Thakur, R. Rabenseifner, W. Gropp, "Optimization of collective communication operations in MPICH",
@@ -15,11 +16,17 @@ Träff, "Two-tree algorithms for full bandwidth broadcast, reduction and scan", 
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
-Array = Any  # float or numpy array
+from argosy.laws.arrays import Array, require
+
+
+def _require_possible(message_bytes: Array, ranks: Array, bandwidth: Array, latency: Array = 0.0) -> None:
+    """ValueError for a negative message or latency, no rank, or no bandwidth; a NaN passes through."""
+    require(~(np.asarray(message_bytes) < 0), "message_bytes must not be negative")
+    require(~(np.asarray(ranks) < 1), "a group has at least one rank")
+    require(~(np.asarray(bandwidth) <= 0), "bandwidth must be positive")
+    require(~(np.asarray(latency) < 0), "latency must not be negative")
 
 
 def ring_pass_share(ranks: Array) -> Array:
@@ -44,11 +51,13 @@ def bus_bandwidth(kind: str, message_bytes: Array, ranks: Array, seconds: Array)
 
 def point_to_point(message_bytes: Array, bandwidth: Array, latency: Array) -> Array:
     """One message from one rank to another: α + M/BW (s)."""
+    _require_possible(message_bytes, 1, bandwidth, latency)
     return latency + message_bytes / bandwidth
 
 
 def ring_reduce_scatter(message_bytes: Array, ranks: Array, bandwidth: Array, latency: Array) -> Array:
     """N−1 rounds of M/N bytes: (N−1)·(α + M/(N·BW)) (s). Limit: one rank takes no time."""
+    _require_possible(message_bytes, ranks, bandwidth, latency)
     return (ranks - 1) * latency + ring_pass_share(ranks) * message_bytes / bandwidth
 
 
@@ -69,6 +78,7 @@ def tree_depth(ranks: Array) -> Array:
 
 def tree_all_reduce(message_bytes: Array, ranks: Array, bandwidth: Array, latency: Array) -> Array:
     """Reduce up a binary tree, broadcast down, the whole message at every level: 2⌈log2 N⌉·(α + M/BW) (s)."""
+    _require_possible(message_bytes, ranks, bandwidth, latency)
     return 2 * tree_depth(ranks) * (latency + message_bytes / bandwidth)
 
 
@@ -83,6 +93,7 @@ def pipelined_tree_all_reduce(message_bytes: Array, ranks: Array, bandwidth: Arr
     for one. One phase after the other would take 2 + 2 = 4 of an inner rank (receiving, then sending). Valid
     for pieces much smaller than M; the fill of the pipeline is in the latency term.
     """
+    _require_possible(message_bytes, ranks, bandwidth, latency)
     ranks = np.asarray(ranks, dtype=float)
     moves = np.where(ranks > 4, 3.0, np.minimum(ranks - 1.0, 2.0))
     return (2 * np.floor(np.log2(ranks)) * latency + moves * message_bytes / bandwidth)[()]
@@ -95,6 +106,7 @@ def double_tree_all_reduce(message_bytes: Array, ranks: Array, bandwidth: Array,
     tree moves 3 M/2 per direction there, and as a leaf of the other M/2: 2M in all, so 2⌈log2 N⌉·α + 2M/BW, a
     third less than one tree; with two ranks each is root of one tree: M. NCCL's Tree algorithm.
     """
+    _require_possible(message_bytes, ranks, bandwidth, latency)
     moves = np.where(np.asarray(ranks) > 2, 2.0, ranks - 1.0)
     return 2 * tree_depth(ranks) * latency + moves * message_bytes / bandwidth
 
@@ -107,6 +119,7 @@ def halving_doubling_all_reduce(
     Another N first folds its N − 2^⌊log2 N⌋ surplus ranks into neighbours and unfolds them at the end: 2·(α +
     M/BW) more.
     """
+    _require_possible(message_bytes, ranks, bandwidth, latency)
     ranks = np.asarray(ranks, dtype=float)
     folded = 2.0 ** np.floor(np.log2(ranks))
     fold = np.where(folded < ranks, 2 * (latency + message_bytes / bandwidth), 0.0)
@@ -117,11 +130,13 @@ def halving_doubling_all_reduce(
 
 def broadcast(message_bytes: Array, ranks: Array, bandwidth: Array, latency: Array) -> Array:
     """Pipelined chain, as NCCL does: (N−1)·α + M/BW (s), for N > 1."""
+    _require_possible(message_bytes, ranks, bandwidth, latency)
     return (ranks - 1) * latency + np.where(np.asarray(ranks) > 1, 1.0, 0.0)[()] * message_bytes / bandwidth
 
 
 def all_to_all(message_bytes: Array, ranks: Array, bandwidth: Array, latency: Array) -> Array:
     """Pairwise exchange: N−1 rounds of M/N bytes to another rank each: (N−1)·α + (N−1)/N·M/BW (s)."""
+    _require_possible(message_bytes, ranks, bandwidth, latency)
     return (ranks - 1) * latency + ring_pass_share(ranks) * message_bytes / bandwidth
 
 
@@ -172,6 +187,8 @@ def multi_rail_ring_bound(message_bytes: Array, ranks: Array, rails: Array, nic_
     A node has `rails` ranks, one per card: up to that many ranks are one node, whose rings use no card: 0. No
     latency: a lower bound of this algorithm, not of every one (`cut_bound` is).
     """
+    _require_possible(message_bytes, ranks, nic_bandwidth)
+    require(np.asarray(rails) > 0, "rails must be positive")
     crossing = np.where(np.asarray(ranks) > rails, 1.0, 0.0)[()]
     return crossing * all_reduce_wire_share(ranks) * message_bytes / (rails * nic_bandwidth)
 
@@ -184,6 +201,8 @@ def cut_bound(kind: str, message_bytes: Array, ranks: Array, members: Array, egr
     and all_gather (d−1)/d, all_to_all members·(1 − members/N), broadcast (d−1)/d on average over the domains
     (d−1 copies must leave one or another). Limit: one domain (d = 1) gives 0.
     """
+    _require_possible(message_bytes, ranks, egress)
+    require(np.asarray(members) > 0, "members must be positive")
     domains = ranks / members
     crossing = (domains - 1) / domains
     share = {
@@ -203,6 +222,7 @@ def in_switch_all_reduce(message_bytes: Array, ranks: Array, bandwidth: Array) -
     same. Limit N → ∞: M/BW, half of a ring's. Fewer bytes than 2(N−1)/N·M from four ranks on, so that a bus
     bandwidth computed with a ring's factor may exceed the wire.
     """
+    _require_possible(message_bytes, ranks, bandwidth)
     return (1 + 1 / ranks) * message_bytes / bandwidth
 
 
