@@ -175,3 +175,8 @@ def test_a_shared_symbol_has_no_single_explanation():
 )
 def test_words_of_the_trade_are_there(name, identifier):
     assert explain(name)["id"] == identifier
+
+
+def test_two_devices_can_talk_and_get_no_advice_of_half_a_device():
+    assert answer("talk", {"devices": 2})["advice"] == []
+    assert answer("talk", {"devices": 4})["advice"]

@@ -63,6 +63,9 @@ def solve(exercise_id: str, settings: Mapping[str, Any] | None = None) -> Solved
     entry = _entry(exercise_id)
     own = {name: _setting(exercise_id, entry, name, text) for name, text in (settings or {}).items()}
     values = {name: own.get(name, given["value"]) for name, given in entry["givens"].items()}
+    for each in entry.get("requires", []):
+        if not compute(each["when"], values):
+            raise FactError(f"exercise {entry['id']}: {each['say']}")
     givens = {
         name: {"value": values[name], "unit": given["unit"], "symbol": given["symbol"]}
         for name, given in entry["givens"].items()

@@ -14,6 +14,7 @@ import math
 import operator
 import pkgutil
 import sys
+import warnings
 from collections.abc import Callable, Mapping
 from functools import cache
 from importlib import import_module
@@ -131,7 +132,9 @@ def compute(formula: str, names: Mapping[str, Any] | None = None) -> Any:
     tree = _parsed(formula)
     known = {**CONSTANTS, **(names or {})}
     try:
-        value = _plain(_value(tree.body, known))
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", RuntimeWarning)  # what is not finite is refused below
+            value = _plain(_value(tree.body, known))
     except FactError:
         raise
     except (ValueError, TypeError, KeyError, IndexError, ArithmeticError, AttributeError) as error:

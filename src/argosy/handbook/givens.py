@@ -49,13 +49,13 @@ def quantity(text: Any, unit: str, name: str) -> float:
     from argosy.units import UnitError, parse
 
     written = _THOUSANDS.sub(lambda found: found[0].replace(",", ""), str(text).strip())
+    if "%" in written and unit not in _SHARES:
+        raise FactError(f"{name}: {text!r} is a share, and {unit} is not counted in shares")
     if _is_measured(unit):
         try:
             return parse(written, unit, bare=True)
         except UnitError as error:
             problem = error
-    elif "%" in written and unit not in _SHARES:
-        raise FactError(f"{name}: {text!r} is a share, and {unit} are counted")
     try:
         return parse(_without(written, unit), "ratio")
     except UnitError as error:

@@ -71,7 +71,7 @@ def _question(name: str) -> dict[str, Any]:
 
 
 def _advice(inputs: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Changes to the step, best ρ first, by the ring's cost."""
+    """Changes to the step, best yield per device first, by the ring's cost; none for fewer than four devices."""
     from dataclasses import asdict
 
     from argosy.laws.collectives import ring_all_reduce
@@ -80,6 +80,8 @@ def _advice(inputs: Mapping[str, Any]) -> list[dict[str, Any]]:
     def ring(message_bytes: float, devices: float) -> float:
         return float(ring_all_reduce(message_bytes, devices, inputs["bandwidth"], inputs["latency"]))
 
+    if inputs["devices"] < 4:  # a quarter of them would be none
+        return []
     return [
         asdict(each)
         for each in ranked_advice(ring, inputs["message_bytes"], inputs["devices"], inputs["computation_s"])
