@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
-Array = Any  # float or numpy array: the arguments broadcast
+from argosy.laws.arrays import Array
 
 
 class Band(NamedTuple):

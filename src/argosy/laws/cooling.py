@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
-Array = Any  # float or numpy array: the arguments broadcast
+from argosy.laws.arrays import Array
 
 AIR_DENSITY_KG_PER_M3 = 1.2  # dry air at 20 °C and sea level, ASHRAE standard air
 AIR_HEAT_J_PER_KG_K = 1005.0  # dry air at constant pressure

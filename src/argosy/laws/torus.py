@@ -11,11 +11,10 @@ Sources: N. Jain, Y. Sabharwal, Optimal bucket algorithms for large MPI collecti
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
-Array = Any
+from argosy.laws.arrays import Array
 
 
 def axis_rate(link: Array, spacing: Array, ring: Array) -> Array:
