@@ -21,8 +21,10 @@ def fabric(
     topology: str | None = typer.Option(
         None, "--topology", help="Or by numbers: fat-tree, rail-optimized, torus..."
     ),
-    hosts: int | None = typer.Option(None, "--hosts", help="Hosts (of a torus or supernode: accelerators)."),
-    nics_per_host: int = typer.Option(1, "--nics-per-host", help="Network cards of one host."),
+    hosts: int | None = typer.Option(
+        None, "--hosts", max=1_000_000, help="Hosts (of a torus or supernode: accelerators)."
+    ),
+    nics_per_host: int = typer.Option(1, "--nics-per-host", min=1, max=64, help="Network cards of one host."),
     radix: int | None = typer.Option(None, "--radix", help="Ports of one switch."),
     rate: str = typer.Option("400 Gb/s", "--rate", help="Rate of one link, one way."),
     tiers: int | None = typer.Option(
