@@ -73,6 +73,7 @@ def ranked_advice(
         work_factor: float = 1.0,
         hidden: float = overlap,
     ) -> Advice:
+        """One change's ratio, step (s) and yields against the present; factors are multiples of the present."""
         computed = computation_s * work_factor
         talked = communication(message_bytes * byte_factor, devices * devices_factor)
         step = computed + exposed_time(talked, computed, hidden)
