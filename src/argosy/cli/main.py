@@ -34,7 +34,7 @@ COMMANDS: dict[str, tuple[str, str, str]] = {
         "Trust",
     ),
     "fabric": (
-        "argosy.cli.fabric:fabric",
+        "argosy.cli.fabric:app",
         "Build a fabric from its cables: switches, links, bisection, price, power.",
         "Decide",
     ),

@@ -1,0 +1,30 @@
+"""`argosy fabric SCENARIO | --topology NAME ...` draws a fabric and answers for it; `argosy fabric diff` holds a
+built one against its plan.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import typer
+from typer.core import TyperGroup
+
+from argosy.cli.fabric.diff import diff
+from argosy.cli.fabric.draw import draw
+
+DEFAULT = "draw"  # the command that needs no word of its own
+
+
+class _OneByDefault(TyperGroup):
+    """A group whose first word may be left out: what is no command's name belongs to the default command."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        named = bool(args) and args[0] in self.commands
+        return super().parse_args(ctx, args if named else [DEFAULT, *args])
+
+
+app = typer.Typer(cls=_OneByDefault, help="Draw a fabric from its cables, load it, export it, compare it.")
+app.command(DEFAULT, epilog="`argosy fabric diff PLAN IBNETDISCOVER` compares a built fabric with its plan.")(
+    draw
+)
+app.command("diff")(diff)

@@ -1,0 +1,17 @@
+"""`--export KIND FILE`: a fabric for other tools."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import typer
+
+
+def export(topology: Any, kind: str, path: Path) -> None:
+    """Write the topology as `kind` to `path`, by argosy.fabric.exports."""
+    from argosy.fabric import exports
+
+    if kind not in exports.KINDS:
+        raise typer.BadParameter(f"--export {kind!r}: write one of {', '.join(exports.KINDS)}")
+    exports.write(topology, kind, path)
