@@ -13,6 +13,7 @@ from argosy.reliability import (
     Maintenance,
     Recovery,
     Shock,
+    Slowdown,
     event_lives,
     goodput,
     lives,
@@ -75,7 +76,7 @@ EVERYTHING = Hazards(
     evict_after=3,
     shocks=(Shock("rack", 8, 1.0 / (200 * DAY), 0.7),),
     burst_share=0.1,
-    slow_per_s=1.0 / (300 * DAY),
+    slowdowns=(Slowdown("fail-slow", 64 / (300 * DAY), HOUR, 0.1),),
     repair_random=True,
     crews=3,
 )
@@ -251,7 +252,7 @@ def test_shocks_take_whole_domains() -> None:
 
 def test_slow_episodes_cost_their_share() -> None:
     quiet = FailureRates("none", (CategoryRate("gpu", "gpu", "node", "node", 64.0, 0.0),))
-    hazards = Hazards(slow_per_s=0.2 / (64 * 5 * HOUR), slow_s=5 * HOUR, slow_by=0.1)
+    hazards = Hazards(slowdowns=(Slowdown("fail-slow", 0.2 / (5 * HOUR), 5 * HOUR, 0.1),))
     life = event_lives(100 * DAY, 64, quiet, SYNC, Recovery(60.0, 60.0), hazards=hazards, draws=100)
     slow_share = 1 - np.exp(-0.2)  # M/G/∞: some episode is under way
     lost = life.seconds["degraded"] / (life.wall_s - life.seconds["checkpoint"])

@@ -3,7 +3,7 @@
 from argosy.reliability.checkpoints import Cadence, CheckpointCost, cadence, checkpoint_cost
 from argosy.reliability.events import ENDS, EventLives, Timeline, event_lives, timeline
 from argosy.reliability.goodput import Goodput, goodput
-from argosy.reliability.hazards import Hazards, Shock
+from argosy.reliability.hazards import Hazards, Racks, Shock, Slowdown
 from argosy.reliability.rates import CategoryRate, FailureRates, failure_rates, presets
 from argosy.reliability.recovery import (
     POLICIES,
@@ -31,8 +31,10 @@ __all__ = [
     "Hazards",
     "Lives",
     "Maintenance",
+    "Racks",
     "Recovery",
     "Shock",
+    "Slowdown",
     "Timeline",
     "cadence",
     "checkpoint_cost",

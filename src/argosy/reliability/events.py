@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 
 from argosy.reliability.checkpoints import CheckpointCost
+from argosy.reliability.engine_input import fleet_parameters
 from argosy.reliability.goodput import Goodput, goodput
-from argosy.reliability.hazards import Hazards, fleet_parameters
+from argosy.reliability.hazards import Hazards
 from argosy.reliability.rates import FailureRates
 from argosy.reliability.recovery import Maintenance, Recovery
 from argosy.reliability.states import STATES, FailureEvent

@@ -90,7 +90,8 @@ def stopping_per_s(rates: FailureRates, recovery: Recovery) -> Array:
     absorb."""
     if not recovery.tolerant:
         return rates.per_s
-    return sum((c.system_per_s for c in rates.categories if c.scope != "node"), start=0.0)
+    whole_job: Array = sum((c.system_per_s for c in rates.categories if c.scope != "node"), start=0.0)
+    return whole_job + recovery.groups_lost_per_s(rates.node_per_s)
 
 
 def degraded_share(rates: FailureRates, recovery: Recovery) -> Array:

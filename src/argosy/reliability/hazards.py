@@ -1,28 +1,77 @@
-"""What fails beyond constant, independent rates: ages, lemons, shared shocks, bursts, slow episodes, corruption."""
+"""What fails beyond constant, independent rates: ages, lemons, shared shocks, bursts, slow episodes, corruption.
+
+These are the event engine's inputs, as plain numbers; `reliability.domains` derives them from a fleet, a scenario states them.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-import numpy as np
-
-from argosy.facts import FactError
-from argosy.reliability.rates import CategoryRate, FailureRates
+EFFECTS = ("lose", "stop")
 
 
 @dataclass(frozen=True, slots=True)
 class Shock:
     """A shared cause: one domain of `nodes` neighbours (a rack, a leaf switch, a power domain) is struck.
 
-    `rate_per_s`: of one domain; each of its nodes that work for the job is lost with probability `reach`.
+    `rate_per_s`: of one domain. `effect`: `lose`: each of its nodes that work for the job is lost with probability
+    `reach`; `stop`: the job stops with probability `reach`, its nodes stay good (shared storage, an operator's mistake).
+    `domains`: how many there are (0: as many as cover nodes and spares); those beyond the fleet's nodes strike nobody of the
+    job. `repair_s`: seconds until lost nodes are back, None for the nodes' own repair time (a rack whose breaker tripped is
+    back sooner than a broken node).
     """
 
     name: str
     nodes: int
     rate_per_s: float
     reach: float = 1.0
+    effect: str = "lose"
+    domains: int = 0
+    repair_s: float | None = None
+
+    def __post_init__(self) -> None:
+        if self.effect not in EFFECTS or self.nodes < 1 or not 0.0 < self.reach <= 1.0:
+            raise ValueError(
+                f"{self.name}: a shock has an effect of {EFFECTS}, nodes ≥ 1 and a reach in (0, 1]"
+            )
+
+    def count(self, nodes: int) -> int:
+        """Domains of this kind in a fleet of `nodes`, spares included."""
+        return self.domains or -(-nodes // self.nodes)
+
+
+@dataclass(frozen=True, slots=True)
+class Slowdown:
+    """Episodes that slow the whole job: a fail-slow node, a spine switch down, a flapping link (`by` = 1: it stands still).
+
+    `rate_per_s`: episodes a second in the whole job; each lasts `lasts_s` seconds and takes `by` of the job's speed.
+    Where several overlap, the slowest counts.
+    """
+
+    name: str
+    rate_per_s: float
+    lasts_s: float
+    by: float
+
+
+@dataclass(frozen=True, slots=True)
+class Racks:
+    """Scale-up domains with spares inside: racks of `nodes`, of which the job uses `needed` (16 of 18 trays: 64 of 72 GPUs).
+
+    A lost node is replaced at once, within the restart, by a spare node of its own rack. A rack with fewer than `needed`
+    good nodes is exchanged whole for a spare rack; without one the job waits until the rack has enough again. Repaired
+    nodes return to their own rack. The fleet then has nodes/needed racks, and spare nodes count as whole racks:
+    spares // nodes of them.
+    """
+
+    nodes: int
+    needed: int
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.needed <= self.nodes:
+            raise ValueError(f"a rack of {self.nodes} nodes cannot need {self.needed}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,13 +80,14 @@ class Hazards:
 
     `shapes`: Weibull shape by category (of nodes); its rate stays the inverse of the mean life. Below one the hazard
     falls with age, above it rises: measured fleets show both, so no default exists. `ages_s`: `stationary` (a fleet in
-    service for long), `new`, or seconds, one number a node or one for all. A repaired node's failed part is new.
+    service for long), `new`, or seconds, one number a node or one for all; or a mapping of these by category (categories
+    left out are stationary). A repaired node's failed part is new.
     `lemon_share` of the nodes fail `lemon_factor` times as often as the others, the fleet's mean unchanged; a node is
     exchanged for a usual one at its `evict_after`-th failure (0: never). `burst_share` of failures are followed by
-    another, `burst_delay_s` later in the mean; the sum of both keeps the rates. `slow_per_s` (one node) slow episodes of
-    `slow_s` seconds take `slow_by` of the whole job's speed. `silent_latency_s`: seconds until silent data corruption
-    is found; `kept` checkpoints are kept. `repair_random`: exponential instead of equal repair times; `crews` repair
-    at once (0: no limit). The job gives up after `give_up_after` recoveries without a new checkpoint (0: never).
+    another, `burst_delay_s` later in the mean; the sum of both keeps the rates. `slowdowns`: slow episodes. `racks`: spares
+    inside scale-up domains. `silent_latency_s`: seconds until silent data corruption is found; `kept` checkpoints are kept.
+    `repair_random`: exponential instead of equal repair times; `crews` repair at once (0: no limit). The job gives up after
+    `give_up_after` recoveries without a new checkpoint (0: never).
     """
 
     shapes: Mapping[str, float] = field(default_factory=dict)
@@ -48,9 +98,8 @@ class Hazards:
     shocks: tuple[Shock, ...] = ()
     burst_share: float = 0.0
     burst_delay_s: float = 600.0
-    slow_per_s: float = 0.0
-    slow_s: float = 3600.0
-    slow_by: float = 0.1
+    slowdowns: tuple[Slowdown, ...] = ()
+    racks: Racks | None = None
     silent_latency_s: float = 0.0
     kept: float = float("inf")
     repair_random: bool = False
@@ -58,109 +107,26 @@ class Hazards:
     give_up_after: int = 0
 
     def __post_init__(self) -> None:
-        for name in ("lemon_share", "burst_share", "slow_by"):
+        for name in ("lemon_share", "burst_share"):
             if not 0.0 <= getattr(self, name) < 1.0:
                 raise ValueError(f"{name} is a share below one, not {getattr(self, name)}")
         if any(shape <= 0 for shape in self.shapes.values()) or self.lemon_factor <= 0:
             raise ValueError("Weibull shapes and the lemon factor are positive")
 
+    def beyond_renewal(self) -> list[str]:
+        """What of this the closed form and the renewal Monte Carlo cannot express, in words; empty for the default.
 
-def fleet_parameters(
-    rates: FailureRates, hazards: Hazards, nodes: int, spares: int, repair_s: float
-) -> tuple[Any, list[str]]:
-    """The engine's `Fleet`, and the categories in the order of its counts."""
-    from argosy.kernels.parameters import Fleet
-
-    categories = rates.categories
-    names = [c.name for c in categories] + [shock.name for shock in hazards.shocks]
-    strange = [n for n in hazards.shapes if not any(c.name == n and c.scope == "node" for c in categories)]
-    if strange:
-        raise FactError(f"no category of nodes {strange[0]!r} to give a Weibull shape")
-    usual = 1.0 - hazards.burst_share  # a failure lights 1/(1 − share) in all, itself included
-    job = [(k, _total(c) * usual) for k, c in enumerate(categories) if c.scope != "node"]
-    plain = [
-        (k, _total(c) * usual / nodes)
-        for k, c in enumerate(categories)
-        if c.scope == "node" and c.name not in hazards.shapes
-    ]
-    wearing = [
-        (k, _total(c) * usual / nodes, float(hazards.shapes[c.name]))
-        for k, c in enumerate(categories)
-        if c.name in hazards.shapes and _total(c) > 0
-    ]
-    shapes = np.array([shape for _, _, shape in wearing])
-    scales = np.array([_scale(rate, shape) for _, rate, shape in wearing])
-    ages, table = _ages(hazards.ages_s, shapes, scales, nodes + spares)
-    shocks = hazards.shocks
-    domains = [-(-(nodes + spares) // shock.nodes) for shock in shocks]
-    fleet = Fleet(
-        nodes=nodes,
-        spares=spares,
-        node_rate=float(sum(rate for _, rate in plain)),
-        node_cumulative=_cumulative([rate for _, rate in plain]),
-        node_category=_whole([k for k, _ in plain]),
-        silent=next((k for k, c in enumerate(categories) if c.name == "silent-data-corruption"), -1),
-        shape=shapes,
-        scale=scales,
-        weibull_category=_whole([k for k, _, _ in wearing]),
-        ages=ages,
-        age_table=table,
-        lemon_share=float(hazards.lemon_share),
-        lemon_factor=float(hazards.lemon_factor),
-        evict_after=int(hazards.evict_after),
-        job_rate=float(sum(rate for _, rate in job)),
-        job_cumulative=_cumulative([rate for _, rate in job]),
-        job_category=_whole([k for k, _ in job]),
-        shock_size=_whole([shock.nodes for shock in shocks]),
-        shock_rate=np.array([s.rate_per_s * d * usual for s, d in zip(shocks, domains, strict=True)]),
-        shock_reach=np.array([float(shock.reach) for shock in shocks]),
-        shock_category=_whole([len(categories) + k for k in range(len(shocks))]),
-        burst_share=float(hazards.burst_share),
-        burst_delay_s=float(hazards.burst_delay_s),
-        slow_rate=float(hazards.slow_per_s) * nodes,
-        slow_s=float(hazards.slow_s),
-        slow_by=float(hazards.slow_by),
-        repair_s=float(repair_s),
-        repair_random=bool(hazards.repair_random),
-        crews=int(hazards.crews),
-    )
-    return fleet, names
-
-
-def _total(category: CategoryRate) -> float:
-    return float(category.system_per_s)
-
-
-def _cumulative(rates: Sequence[float]) -> np.ndarray:
-    return np.cumsum(np.array(rates or [0.0], dtype=float))
-
-
-def _whole(numbers: Sequence[int]) -> np.ndarray:
-    return np.array(numbers, dtype=np.int64)
-
-
-def _scale(rate_per_s: float, shape: float) -> float:
-    """The Weibull scale (seconds) of mean life 1/rate: mean = scale · Γ(1 + 1/k)."""
-    from math import gamma
-
-    return 1.0 / (rate_per_s * gamma(1.0 + 1.0 / shape))
-
-
-def _ages(ages_s: Any, shapes: np.ndarray, scales: np.ndarray, total: int) -> tuple[np.ndarray, np.ndarray]:
-    """Given ages (W, nodes), or quantiles of the stationary age (W, T), whose density is survival ÷ mean life."""
-    none = np.zeros((len(shapes), 0))
-    if not isinstance(ages_s, str):
-        given = np.broadcast_to(np.asarray(ages_s, dtype=float), (total,))
-        return np.ascontiguousarray(np.broadcast_to(given, (len(shapes), total))), np.zeros((len(shapes), 2))
-    if ages_s == "new":
-        return np.zeros((len(shapes), total)), np.zeros((len(shapes), 2))
-    if ages_s != "stationary":
-        raise ValueError(f"ages {ages_s!r}: write stationary, new, or seconds")
-    from scipy.special import gammaincinv
-
-    # P(age ≤ a) = Γ-distribution function of (a/scale)^k with shape 1/k: integrate the survival function.
-    points = np.minimum(np.linspace(0.0, 1.0, 16385), 1.0 - 1e-6)
-    table = [
-        scale * gammaincinv(1.0 / k, points) ** (1.0 / k) for k, scale in zip(shapes, scales, strict=True)
-    ]
-    return none, np.array(table).reshape(len(shapes), len(points))
+        Repair times' distribution does not count: Erlang's loss formula holds for any (Sevastyanov 1957).
+        """
+        told = {
+            "Weibull ages": bool(self.shapes),
+            "lemon nodes": self.lemon_share > 0 and self.lemon_factor != 1.0,
+            "shared failure domains": bool(self.shocks),
+            "bursts": self.burst_share > 0,
+            "slow episodes": bool(self.slowdowns),
+            "spares inside racks": self.racks is not None and self.racks.needed < self.racks.nodes,
+            "latent silent corruption": self.silent_latency_s > 0,
+            "limited repair crews": self.crews > 0,
+            "giving up": self.give_up_after > 0,
+        }
+        return [name for name, present in told.items() if present]

@@ -15,7 +15,7 @@ from argosy.reliability.rates import FailureRates
 
 Array = Any  # float or numpy array (n,): one entry per draw
 
-POLICIES = ("restart", "spare-swap", "elastic", "replica")
+POLICIES = ("restart", "spare-swap", "elastic", "replica", "redundancy")
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,12 +23,14 @@ class Recovery:
     """How a job gets going again. All times in seconds.
 
     `detection_s`: from failure to knowing it; `restart_s`: from knowing to computing, loading included, nodes
-    at hand. `policy`: - `restart`: the job stops, waits `queue_s` in the scheduler's queue, and starts on
-    whole nodes; - `spare-swap`: a hot spare takes the failed node's place; without one the job waits for a
-    repair; - `elastic`: the replica with the failed node is cut off after `pause_s`, without rework, and
-    comes back after `detour_s`; until then the job runs on the other `replicas` − 1; - `replica`: as elastic,
-    but the others do not pause, and the failed one returns after detection and restart. Failures of the whole
-    job (software) stop it under every policy.
+    at hand. `policy`: - `restart`: the job stops, gives its nodes back, waits `queue_s` in the scheduler's queue, and
+    starts anew (HPC); - `spare-swap`: the job keeps its nodes, and a hot spare takes the failed one's place; in both,
+    without a spare, it waits for a repair; - `elastic`: the replica with the failed node is cut off after
+    `pause_s`, without rework, and comes back after detection and restart (with no spares at all: after the repair);
+    until then the job runs on the other `replicas` − 1; - `replica`: as elastic, but the others do not pause; -
+    `redundancy`: each of `replicas` groups of nodes is there `copies` times in step, on nodes beyond the job's
+    (warehouse-scale failover): a failure costs `pause_s`, and the job stops only when all copies of a group are away at once;
+    a copy is away as under `elastic`. Failures of the whole job (software) stop it under every policy.
     """
 
     detection_s: Array
@@ -39,6 +41,7 @@ class Recovery:
     queue_s: Array = 0.0
     replicas: Array = 1.0
     pause_s: Array = 0.0
+    copies: int = 1
 
     def __post_init__(self) -> None:
         if self.policy not in POLICIES:
@@ -47,24 +50,42 @@ class Recovery:
     @property
     def tolerant(self) -> bool:
         """True where a node's failure does not stop the whole job."""
-        return self.policy in ("elastic", "replica")
+        return self.policy in ("elastic", "replica", "redundancy")
 
     @property
     def stall_s(self) -> Array:
         """Seconds that one node's failure stops a job which tolerates it."""
-        return self.pause_s if self.policy == "elastic" else 0.0
+        return self.pause_s if self.policy in ("elastic", "redundancy") else 0.0
+
+    @property
+    def away_s(self) -> Array:
+        """Seconds that a replica or copy is missing after its node failed: its restart on a spare, else the repair."""
+        waits = self.policy != "replica" and self.spare_nodes == 0
+        return self.repair_s if waits else self.detection_s + self.restart_s
 
     @property
     def degraded_s(self) -> Array:
         """Productive seconds lost to one node's failure under a tolerant policy: time away ÷ replicas.
 
         Losses of several replicas at once add up, which overstates when two nodes of one replica are away
-        together.
+        together. Redundant copies lose none.
         """
-        if not self.tolerant:
+        if not self.tolerant or self.policy == "redundancy":
             return 0.0
-        waits = self.policy == "elastic" and self.spare_nodes == 0
-        return (self.repair_s if waits else self.detection_s + self.restart_s) / self.replicas
+        return self.away_s / self.replicas
+
+    def groups_lost_per_s(self, node_per_s: Array) -> Array:
+        """Losses per second of a whole redundant group, all its copies away at once; 0 under other policies.
+
+        `node_per_s`: failures of the job's own nodes, one copy of each. A copy fails at λ = node_per_s ÷ replicas and is away
+        for D = `away_s`, so that another copy is away with probability 1 − exp(−λD): rate = replicas · c · λ ·
+        (1 − exp(−λD))^(c−1). Exact to first order in λD (renewal of independent copies).
+        """
+        if self.policy != "redundancy":
+            return 0.0
+        each = node_per_s / self.replicas
+        away = -np.expm1(-each * self.away_s)
+        return self.replicas * self.copies * each * away ** (self.copies - 1)
 
 
 @dataclass(frozen=True, slots=True)
