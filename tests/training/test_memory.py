@@ -108,7 +108,7 @@ def test_breakdown_adds_up():
     np.testing.assert_allclose(result.peak_allocated + result.overhead, result.peak_reserved)
     assert np.all(result.allocator_reserved > result.peak_allocated)
     row = result.to_dict(1, capacity=80e9)
-    assert set(row) == {*PARTS, "stage", "overhead", "peak_allocated", "peak_reserved", "capacity"}
+    assert set(row) == {*PARTS, "stage", "overhead", "peak_allocated", "peak_reserved", "host", "capacity"}
     assert list(result.fits(result.peak_reserved)) == [True] * 3
 
 

@@ -13,7 +13,7 @@ from argosy.planning.job import JobPlan, StagePlan, checkpoint_bytes, laid_out
 from argosy.planning.life import job_reliability
 from argosy.spec import Scenario
 from argosy.spec.model import ModelArchitecture
-from argosy.spec.training import Overlap, Precision
+from argosy.spec.training import Offload, Overlap, Precision
 from argosy.training.pipeline import chunk_sizes
 
 
@@ -32,6 +32,7 @@ class LaunchJob:
     layout: dict[str, Any]
     precision: Precision
     overlap: Overlap
+    offload: Offload
     sequence_length: int
     steps: int
     checkpoint_steps: int
@@ -104,6 +105,7 @@ def launch_job(scenario: Scenario, job: str | None = None, stage: str | None = N
         layout=chosen.layouts.to_dict(0),
         precision=planned.training.precision,
         overlap=planned.training.overlap,
+        offload=planned.training.offload,
         sequence_length=chosen.stage.sequence_length,
         steps=ceil(chosen.steps),
         checkpoint_steps=max(1, round(float(goodput.interval_s) / step)),

@@ -23,6 +23,7 @@ def arguments(job: LaunchJob) -> str:
         "batch and length": _batch(job),
         "formats": _formats(job),
         "overlap": _overlap(job),
+        **({"offload": offload} if (offload := _offload(job)) else {}),
         "checkpoints": _checkpoints(job),
     }
     lines = [
@@ -43,6 +44,11 @@ def _refuse(job: LaunchJob) -> None:
         raise FactError(f"no Megatron-LM argument was found for {job.precision.compute}; write compute: bf16")
     if job.layout["shard"] and job.layout["zero"] != 1:
         raise FactError("hybrid sharding of weights has no Megatron-LM argument here; leave it to torchtitan")
+    if job.offload.activations and (job.layout["pp"] > 1 or job.layout["recompute"] != "none"):
+        raise FactError(
+            "Megatron-LM offloads activations without a pipeline and without recomputation only; write "
+            "offload: {activations: 0} or layout: {pp: 1, recompute: none}"
+        )
 
 
 def _left_out(job: LaunchJob) -> list[str]:
@@ -215,6 +221,22 @@ def _overlap(job: LaunchJob) -> Arguments:
         "overlap-moe-expert-parallel-comm": on.ep and layout["ep"] > 1,
     }
     return [(name, None) for name, given in switches.items() if given]
+
+
+def _offload(job: LaunchJob) -> Arguments:
+    """State in the host's memory: the optimizer's by share, activations by whole layers."""
+    found: Arguments = []
+    if job.offload.optimizer:
+        found += [
+            ("optimizer-cpu-offload", None),
+            ("optimizer-offload-fraction", job.offload.optimizer),
+            ("overlap-cpu-optimizer-d2h-h2d", None),
+        ]
+        if job.precision.optimizer == "fp32":  # other formats ask for it with their own arguments
+            found.append(("use-precision-aware-optimizer", None))
+    if layers := round(job.offload.activations * job.model.layers):
+        found.append(("cpu-offloading-num-layers", layers))
+    return found
 
 
 def _checkpoints(job: LaunchJob) -> Arguments:

@@ -90,6 +90,11 @@ def _toml(value: Any) -> str:
 
 def _refuse(job: LaunchJob) -> None:
     layout = job.layout
+    if job.offload.optimizer or job.offload.activations:
+        raise FactError(
+            "torchtitan offloads weights, gradients and optimizer all together or nothing, which this plan is "
+            "not; write offload: {optimizer: 0, activations: 0}"
+        )
     if layout["zero"] == 1:
         raise FactError(
             "torchtitan has no ZeRO-1 (it shards gradients with the optimizer); write layout: {zero: 2} or 3"

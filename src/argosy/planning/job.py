@@ -115,7 +115,9 @@ def machine(context: Context, stack: str) -> Machine:
     """The device, network and stack of a scenario, as central numbers or as draws."""
     values = context.values
     domain = int(values.facts[f"accelerators.{context.accelerator}.scale_up_domain"].value)
-    device = Device.from_values(values, context.accelerator, domain)
+    offloads = any(job.offload.optimizer or job.offload.activations for job in context.scenario.training)
+    host = training.host_numbers(values, context.accelerator) if offloads else {}
+    device = Device.from_values(values, context.accelerator, domain, **host)
     return Machine(device, build_network(context.fleet, values), Stack.from_values(values, stack))
 
 
@@ -157,6 +159,7 @@ def step_job(given: Training, stage: Stage) -> Job:
         gradient_bytes=_BYTES[formats.gradients],
         parameter_bytes=_BYTES[formats.parameters],
         overlap=training.Overlap(**given.overlap.model_dump()),
+        offload=training.Offload(given.offload.optimizer, given.offload.activations),
     )
 
 
@@ -175,12 +178,17 @@ def _plan_stage(context: Context, given: Training, stage: Stage, on: Machine) ->
     def needed(layouts: Layouts) -> MemoryBreakdown:
         return memory(job, layouts, traits, state)
 
+    def peak(layouts: Layouts) -> np.ndarray:
+        """Bytes of the accelerator; more than any where the host's memory does not hold what is offloaded."""
+        needs = needed(layouts)
+        return np.where(needs.host > np.asarray(on.device.host_memory_bytes), np.inf, needs.peak_reserved)
+
     device_bytes = float(on.device.memory_bytes)
     capacity = device_bytes * (1.0 - given.search.memory_margin)
     gpus, fixed = context.fleet.count, (stage.layout or given.layout).given
     found = training.search(
         job, on.device, on.network, on.stack, gpus,
-        lambda layouts: needed(layouts).peak_reserved, capacity, fixed, given.search.micro_batch_max,
+        peak, capacity, fixed, given.search.micro_batch_max,
         rank=ranked_by(context, given.search.objective),
     )  # fmt: skip
     if found.best is not None:

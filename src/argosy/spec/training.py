@@ -11,6 +11,7 @@ from argosy import units
 from argosy.spec.model import ModelArchitecture
 from argosy.spec.quantity import (
     ByName,
+    Fraction,
     OneOrMany,
     Scalar,
     Section,
@@ -106,6 +107,17 @@ class Overlap(Section):
     pp: bool = setting(True, "pipeline sends", "assumption: switched on")
     ep: bool = setting(True, "expert all-to-all", "assumption: switched on")
     cp: bool = setting(True, "context-parallel exchange", "assumption: switched on")
+
+
+class Offload(Section):
+    """What the host's memory holds instead of the accelerator's."""
+
+    optimizer: Fraction = setting(
+        0.0, "share of the optimizer's state, which the host then updates", "nothing offloaded"
+    )
+    activations: Fraction = setting(
+        0.0, "share of the activations kept for the backward pass", "nothing offloaded"
+    )
 
 
 class Search(Section):
@@ -211,6 +223,7 @@ class Training(Section):
     )
     layout: Annotated[Layout, _AUTO] = setting(Layout, "`auto`, or the fields that are fixed", "searched")
     overlap: Overlap = setting(Overlap, "communication hidden behind compute", "see its fields")
+    offload: Offload = setting(Offload, "state kept in the host's memory", "see its fields")
     search: Search = setting(Search, "the layout search", "see its fields")
     stack: str = setting(
         "auto", "software generation, e.g. megatron-core-2024", "the accelerator's usual one"

@@ -1,6 +1,7 @@
 """Step time, utilisation, memory and layout search of a training job."""
 
-from argosy.training.device import Device, device_facts
+from argosy.training.device import Device, device_facts, host_numbers
+from argosy.training.host import Offload
 from argosy.training.job import Job, Overlap
 from argosy.training.layout import RECOMPUTE, SCHEDULES, Layouts, exclusions
 from argosy.training.schedule import Simulation, simulate
@@ -19,6 +20,7 @@ __all__ = [
     "Device",
     "Job",
     "Layouts",
+    "Offload",
     "Overlap",
     "Search",
     "Simulation",
@@ -28,6 +30,7 @@ __all__ = [
     "evaluate",
     "exclusions",
     "grade",
+    "host_numbers",
     "residual_draws",
     "residual_facts",
     "residual_sigma",

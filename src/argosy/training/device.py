@@ -10,6 +10,7 @@ import numpy as np
 from argosy.facts.fact import Fact
 from argosy.facts.values import Values
 from argosy.training import kernels
+from argosy.training.host import host_facts
 
 Array = Any
 
@@ -26,6 +27,7 @@ _GENERATIONS = {
 }  # fmt: skip
 
 
+_HOST_FIELDS = ("host_link", "host_memory_bandwidth", "host_memory_bytes")
 _CLOCK = "training.sustained_clock."
 _STEP_FIT = "closed form of 17 parameters fitted to 676 published runs (A100, H100), November 2026"
 
@@ -42,24 +44,30 @@ _UNMEASURED_CLOCK = Fact(
 
 
 def device_facts() -> dict[str, Fact]:
-    """Facts of the step model about devices, `training.sustained_clock.<generation>`, to be joined with the
-    catalog's. A device whose power limit sets it apart from its generation has a fact of its own.
+    """Facts of the step model about devices and their hosts, `training.sustained_clock.<generation>` and those
+    of `host_facts`, to be joined with the catalog's. A device whose power limit sets it apart from its
+    generation has a fact of its own.
     """
     own = {
         path: Fact(unit="", kind="fraction", **found) for path, found in kernels.fitted_under(_CLOCK).items()
     }
     generations = {*_GENERATIONS.values(), "other"}
-    return {f"{_CLOCK}{g}": _SUSTAINED_CLOCK.get(g, _UNMEASURED_CLOCK) for g in sorted(generations)} | own
+    clocks = {f"{_CLOCK}{g}": _SUSTAINED_CLOCK.get(g, _UNMEASURED_CLOCK) for g in sorted(generations)}
+    return clocks | own | host_facts()
 
 
 @dataclass(frozen=True)
 class Device(kernels.Device):
     """A `kernels.Device` with the size of its scale-up domain. Numbers are floats or arrays of draws (n,).
 
-    `node_size`: accelerators that share the scale-up network (NVLink domain).
+    `node_size`: accelerators that share the scale-up network (NVLink domain). Per accelerator: `host_link`,
+    byte/s one way to the host; `host_memory_bandwidth`, byte/s; `host_memory_bytes`.
     """
 
     node_size: int = 8
+    host_link: Array = 0.0
+    host_memory_bandwidth: Array = 0.0
+    host_memory_bytes: Array = 0.0
 
     @classmethod
     def from_values(cls, values: Values, accelerator: str, node_size: int = 8, **changes: Any) -> Device:
@@ -85,6 +93,15 @@ class Device(kernels.Device):
             "node_size": node_size,
         }
         return cls(**{**fields, **changes})
+
+
+def host_numbers(values: Values, accelerator: str) -> dict[str, Array]:
+    """The host fields of a `Device` (byte/s, byte/s, byte), for jobs that offload; others do not read them."""
+    known = host_facts()
+    places = (accelerator, generation(accelerator), "other")
+    host = next(place for place in places if f"training.host_link.{place}" in known)
+    paths = {name: f"training.{name}.{host}" for name in _HOST_FIELDS}
+    return {name: values.get(path, known[path].value) for name, path in paths.items()}
 
 
 def generation(accelerator: str) -> str:

@@ -7,6 +7,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from argosy.spec.model import ModelArchitecture
+from argosy.training.host import Offload
 
 
 @dataclass(frozen=True)
@@ -31,7 +32,7 @@ class Job:
     of the data-parallel exchange;
     `optimizer_bytes`: memory traffic of one update per parameter (Adam with fp32 master: gradient 4, two
     moments and master read and written 24, weight 2, and the gradient read once more for its norm 4).
-    `fused_cross_entropy`: the loss does not write its probabilities.
+    `fused_cross_entropy`: the loss does not write its probabilities. `offload`: what the host's memory holds.
     """
 
     model: ModelArchitecture
@@ -43,3 +44,4 @@ class Job:
     optimizer_bytes: float = 34.0
     fused_cross_entropy: bool = False
     overlap: Overlap = field(default_factory=Overlap)
+    offload: Offload = field(default_factory=Offload)

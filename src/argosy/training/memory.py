@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from argosy.training.blocks import layer_sequence
+from argosy.training.host import kept_on_device
 from argosy.training.job import Job
 from argosy.training.layout import FULL, SELECTIVE, Layouts
 from argosy.training.memory_stages import Stages, column, in_flight
@@ -37,6 +38,7 @@ class MemoryBreakdown:
     `peak_allocated` is the sum of these and of the model's state, what `torch.cuda.max_memory_allocated`
     counts; `allocator_reserved` adds fragmentation (`max_memory_reserved`); `peak_reserved` adds the driver's
     context and the communicators, what `nvidia-smi` shows; `overhead` is peak_reserved − peak_allocated.
+    `host`: bytes of the host's memory that offloading takes for this accelerator, in none of the others.
     """
 
     stage: np.ndarray
@@ -49,6 +51,7 @@ class MemoryBreakdown:
     peak_allocated: np.ndarray
     allocator_reserved: np.ndarray
     peak_reserved: np.ndarray
+    host: np.ndarray
 
     def fits(self, capacity: Array) -> np.ndarray:
         """Whether each layout runs in `capacity` bytes of accelerator memory, bool (L,)."""
@@ -58,7 +61,7 @@ class MemoryBreakdown:
         """Layout `i` as JSON-ready data, with the keys of the contract; `capacity` in bytes."""
         names = ("weights", "gradients", "optimizer", "activations", "buffers", "overhead")
         row: dict[str, Any] = {"stage": int(self.stage[i])}
-        for name in (*names, "peak_allocated", "peak_reserved"):
+        for name in (*names, "peak_allocated", "peak_reserved", "host"):
             row[name] = float(getattr(self, name)[i])
         return {**row, "capacity": capacity}
 
@@ -94,9 +97,13 @@ def memory(
     parts = _persistent(job, layouts, traits, state, stages)
     recompute = _Recompute(layouts.recompute, recomputed_share, recompute_group)
     kept, moments = _activations(job, layouts, traits, stages, recompute)
-    parts["activations"] = kept + moments
+    on_device, largest = kept
+    left = kept_on_device(on_device, largest, job.offload.activations)
+    host = on_device - left + job.offload.optimizer * parts["optimizer"]
+    parts["optimizer"] = (1.0 - job.offload.optimizer) * parts["optimizer"]
+    parts["activations"] = left + moments
     parts["buffers"] = _buffers(job, layouts, traits, stages)
-    return _worst(layouts, traits, stages, parts)
+    return _worst(layouts, traits, stages, parts, host)
 
 
 @dataclass(frozen=True)
@@ -157,8 +164,10 @@ def _parameters(job: Job, layouts: Layouts, stages: Stages) -> tuple[np.ndarray,
 
 def _activations(
     job: Job, layouts: Layouts, traits: MemoryTraits, stages: Stages, recompute: _Recompute
-) -> tuple[np.ndarray, np.ndarray]:
-    """Kept activations of all micro-batches in flight, and the most that one moment adds, (L, S) each."""
+) -> tuple[tuple[np.ndarray, np.ndarray], np.ndarray]:
+    """Kept activations of all micro-batches in flight, with those of the largest layer, and the most that one
+    moment adds, (L, S) each.
+    """
     shard, storage = shard_of(job, layouts), storage_of(job, traits)
     kept, working = {}, {}
     for kind in stages.kinds:
@@ -171,7 +180,15 @@ def _activations(
     # The embedding's gradient comes when its micro-batch's activations are gone.
     gradient = COMPUTE_BYTES * job.model.vocab * job.model.hidden / shard.tp
     embedding_moment = np.where(stages.first, column(gradient) - one, 0.0)
-    return flying * one, np.maximum(np.maximum(layer_moment, head_moment), embedding_moment)
+    moments = np.maximum(np.maximum(layer_moment, head_moment), embedding_moment)
+    return (flying * one, stages.largest(kept)), moments
+
+
+def kept_of_layer(job: Job, kind: str, layouts: Layouts, traits: MemoryTraits) -> Array:
+    """Bytes that one layer of a kind keeps of one micro-batch for its backward pass, (L,)."""
+    recompute = _Recompute(layouts.recompute, 1.0, 1)
+    shard, storage = shard_of(job, layouts), storage_of(job, traits)
+    return _layer_activations(job, kind, recompute, traits, shard, storage)[0]
 
 
 def shard_of(job: Job, layouts: Layouts) -> Shard:
@@ -298,7 +315,7 @@ def _placeholders(job: Job, layouts: Layouts, stages: Stages) -> np.ndarray:
 
 
 def _worst(
-    layouts: Layouts, traits: MemoryTraits, stages: Stages, parts: dict[str, np.ndarray]
+    layouts: Layouts, traits: MemoryTraits, stages: Stages, parts: dict[str, np.ndarray], host: np.ndarray
 ) -> MemoryBreakdown:
     """The fullest stage of every layout."""
     total = np.sum(np.broadcast_arrays(*parts.values()), axis=0)
@@ -322,4 +339,5 @@ def _worst(
         peak_allocated=allocated,
         allocator_reserved=reserved,
         peak_reserved=peak,
+        host=of(host),
     )

@@ -11,6 +11,7 @@ import numpy as np
 from argosy.training import communication, kernels
 from argosy.training.communication import Network, exposed
 from argosy.training.device import Device
+from argosy.training.host import update_seconds
 from argosy.training.job import Job
 from argosy.training.layout import GPIPE, ONE_FORWARD_ONE_BACKWARD, Layouts
 from argosy.training.stack import Stack
@@ -97,14 +98,22 @@ def _tied_embedding(job: Job, network: Network, layouts: Layouts) -> Array:
 
 
 def optimizer(job: Job, device: Device, layouts: Layouts, stages: list[Stage]) -> Array:
-    """The update, bound by memory: bytes per parameter of this rank's shard, on the stage that has most."""
+    """The update, bound by memory: bytes per parameter of this rank's shard, on the stage that has most.
+
+    What is offloaded the host updates at the same time.
+    """
     dense = np.where(layouts.zero >= 1, layouts.shards, 1)
     expert = np.where(layouts.zero >= 1, layouts.expert_dp, 1)
     shards = [
         np.where(s.ranks > 0, s.dense_parameters / dense + s.expert_parameters / expert, 0.0) for s in stages
     ]
     most = np.max(np.broadcast_arrays(*shards), axis=0)
-    return kernels.memory_time(device, most * job.optimizer_bytes, 2.0)
+    share = job.offload.optimizer
+    if not share:
+        return kernels.memory_time(device, most * job.optimizer_bytes, 2.0)
+    copied = max(job.gradient_bytes, job.parameter_bytes)
+    there = update_seconds(share * most, copied, device.host_link, device.host_memory_bandwidth)
+    return np.maximum(kernels.memory_time(device, (1 - share) * most * job.optimizer_bytes, 2.0), there)
 
 
 def waiting_seconds(stack: Stack, gpus: Array, node_size: int, compute: Array, rest: Array) -> Array:

@@ -18,9 +18,12 @@ from argosy.training.blocks import Block, blocks, layer_sequence, pick
 from argosy.training.communication import Network, Passes
 from argosy.training.costs import Parts, compute_costs
 from argosy.training.device import Device
+from argosy.training.host import exposed_copy
 from argosy.training.job import Job
 from argosy.training.layer import LayerSeconds, layer_seconds
 from argosy.training.layout import Layouts
+from argosy.training.memory import kept_of_layer
+from argosy.training.memory_traits import memory_traits
 from argosy.training.per_step import gradient_exchange, optimizer, transfers, waiting_seconds
 from argosy.training.pipeline import stage_classes
 from argosy.training.stack import Stack
@@ -219,7 +222,9 @@ def _compose(
 
     breakdown = {f"{field}_exposed": mean(field) for field in ("tp", "cp", "ep")}
     breakdown["compute"] = mean("compute")
-    breakdown["other"] = mean("host") + stack.step_overhead_s
+    breakdown["other"] = (
+        mean("host") + stack.step_overhead_s + _activation_copies(job, device, stack, layouts, costs, means)
+    )
     busy = mean("forward") + mean("backward")
     breakdown["bubble"] = pipeline_seconds(layouts, stages) - busy
     breakdown["pp_exposed"] = transfers(job, network, stack, layouts, hidden_state, stages)
@@ -239,6 +244,24 @@ def _compose(
     hfu = mfu["attention_causal"] + recomputed / step
     useful = 6 * mfu["parameters"] * job.global_batch_sequences * job.sequence_length / layouts.gpus
     return Steps(layouts, step, breakdown, _compute_parts(first, again, useful, shape), tokens, mfu, hfu)
+
+
+def _activation_copies(
+    job: Job, device: Device, stack: Stack, layouts: Layouts, costs: dict[str, LayerSeconds], means: Any
+) -> Array:
+    """Seconds per step that copying activations to the host and back adds, mean over the pipeline's ranks."""
+    share = job.offload.activations
+    if not share:
+        return 0.0
+    traits = memory_traits(stack.name)
+    exposed: Array = 0.0
+    for kind in set(layer_sequence(job)):
+        kept = kept_of_layer(job, kind, layouts, traits)
+        cost = costs[kind]
+        exposed = exposed + means[kind] * exposed_copy(
+            kept, share, device.host_link, cost.forward, cost.backward
+        )
+    return layouts.grad_accumulation * exposed
 
 
 def _mean_amounts(kinds: tuple[str, ...], pp: Array) -> dict[str, Array]:

@@ -15,7 +15,7 @@ from typing import Any
 
 from argosy.spec.model import MixtureOfExperts, ModelArchitecture, ModelError, MultiHeadLatentAttention
 from argosy.spec.problems import suggest
-from argosy.spec.training import Layout, Overlap, Precision
+from argosy.spec.training import Layout, Offload, Overlap, Precision
 
 # fmt: off
 _NUMBERS = (
@@ -27,19 +27,19 @@ _NUMBERS = (
     "pipeline-model-parallel-size", "context-parallel-size", "expert-model-parallel-size",
     "expert-tensor-parallel-size", "num-layers-per-virtual-pipeline-stage",
     "num-virtual-stages-per-pipeline-rank", "micro-batch-size", "global-batch-size", "train-iters",
-    "train-samples",
+    "train-samples", "cpu-offloading-num-layers",
 )
 _TEXTS = (
     "normalization", "position-embedding-type", "moe-layer-freq", "recompute-granularity", "fp8-format",
     "data-parallel-sharding-strategy", "main-grads-dtype", "exp-avg-dtype", "moe-expert-capacity-factor",
-    "pipeline-model-parallel-layout",
+    "pipeline-model-parallel-layout", "optimizer-offload-fraction",
 )
 _FLAGS = (
     "group-query-attention", "swiglu", "disable-bias-linear", "add-qkv-bias",
     "untie-embeddings-and-output-weights", "use-rotary-position-embeddings", "qk-layernorm",
     "multi-latent-attention", "sequence-parallel", "use-distributed-optimizer", "use-torch-fsdp2",
     "recompute-activations", "overlap-grad-reduce", "tp-comm-overlap", "bf16", "fp16", "fp8-hybrid",
-    "fp8-e4m3", "grad-reduce-in-bf16", "overlap-moe-expert-parallel-comm",
+    "fp8-e4m3", "grad-reduce-in-bf16", "overlap-moe-expert-parallel-comm", "optimizer-cpu-offload",
 )
 # fmt: on
 _OTHER_NAMES = {
@@ -59,6 +59,7 @@ class MegatronJob:
     layout: Layout
     precision: Precision
     overlap: Overlap
+    offload: Offload
     sequence_length: int
     global_batch: int | None
     tokens: float | None
@@ -91,6 +92,7 @@ def from_arguments(text: str, name: str = "megatron", where: str = "arguments") 
         layout=_layout(arguments),
         precision=_precision(arguments),
         overlap=_overlap(arguments),
+        offload=_offload(arguments),
         sequence_length=sequence,
         global_batch=batch,
         tokens=samples * sequence if samples else None,
@@ -306,6 +308,20 @@ def _layout(arguments: _Arguments) -> Layout:
             "schedule": "interleaved" if virtual > 1 else "1f1b",
         }
     )
+
+
+def _offload(arguments: _Arguments) -> Offload:
+    """Shares of the optimizer's state and of the activations (whole layers) that the host's memory holds."""
+    optimizer = 0.0
+    if arguments.flag("optimizer-cpu-offload"):
+        text = arguments.text("optimizer-offload-fraction", "1.0")
+        if not re.fullmatch(r"(0|1|0?\.\d+|1\.0+|0\.\d+)", text):
+            raise ModelError(
+                f"{arguments.where}: --optimizer-offload-fraction is {text!r}; write a number from 0 to 1"
+            )
+        optimizer = float(text)
+    layers = arguments.number("cpu-offloading-num-layers", 0)
+    return Offload(optimizer=optimizer, activations=min(1.0, layers / arguments.number("num-layers")))
 
 
 def _chunks(layout: str) -> int:
