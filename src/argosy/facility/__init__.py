@@ -1,8 +1,10 @@
 """Power, heat, money, carbon and water of a fleet, each with its boundary."""
 
+from argosy.facility.capital import Asset, Capital, capital
 from argosy.facility.cooling import CLASSES, Overhead, Racks, needed_class, overhead, pack
-from argosy.facility.cost import Capital, capital, cost, owned, rented
+from argosy.facility.cost import Usage, cost, is_rented, owned, rented
 from argosy.facility.facility import BOUNDARY, ItLoad, embodied_carbon, facility
+from argosy.facility.market import market, spot_interruptions_per_s
 from argosy.facility.node import NodePower, node_power
 from argosy.facility.phases import PowerPhases
 from argosy.facility.site import SiteNumbers, site_numbers
@@ -11,6 +13,7 @@ from argosy.facility.timeline import PowerTimeline, step_timeline
 __all__ = [
     "BOUNDARY",
     "CLASSES",
+    "Asset",
     "Capital",
     "ItLoad",
     "NodePower",
@@ -19,10 +22,13 @@ __all__ = [
     "PowerTimeline",
     "Racks",
     "SiteNumbers",
+    "Usage",
     "capital",
     "cost",
     "embodied_carbon",
     "facility",
+    "is_rented",
+    "market",
     "needed_class",
     "node_power",
     "overhead",
@@ -30,5 +36,6 @@ __all__ = [
     "pack",
     "rented",
     "site_numbers",
+    "spot_interruptions_per_s",
     "step_timeline",
 ]

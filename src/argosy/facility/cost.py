@@ -8,132 +8,94 @@ from typing import Any
 import numpy as np
 
 from argosy import units
+from argosy.facility.capital import HARDWARE, PLANT, YEAR_S, Capital
+from argosy.facility.market import rent_per_hour
 from argosy.facility.site import SiteNumbers
+from argosy.facility.tariff import demand_charge_usd, energy_price
 from argosy.facts import FactError, Values
 from argosy.laws import economics as law
 from argosy.spec import Prices
 
 Array = Any  # float or numpy array (n,): one entry per draw
-_YEAR_S = 365.25 * 86400.0
 
 
 @dataclass(frozen=True, slots=True)
-class Capital:
-    """What an owned fleet was bought for, in USD: accelerators with their hosts, networks, storage, hall and
-    plant."""
-
-    servers_usd: Array
-    network_usd: Array
-    storage_usd: Array
-    site_usd: Array
-
-
-def capital(
-    values: Values,
-    node: str | None,
-    accelerator: str,
-    nodes: Array,
-    accelerators_per_node: int,
-    it_peak_w: Array,
-    network_usd: Array | None = None,
-    storage_usd: Array | None = None,
-) -> Capital:
-    """Purchase prices of `nodes` (spares included) whose IT load peaks at `it_peak_w` watts.
-
-    A node's price is the catalog's, or that of its accelerators as sold in a server. Network and
-    storage are those given (USD, whole fleet), or take their usual shares of the cluster's capital. Hall and
-    plant cost so much per IT watt. Raises FactError where no price is known: then the scenario must give a
-    rental price.
+class Usage:
+    """What a run holds and draws: paid accelerator-hours (spares and idle time included), wall-clock seconds,
+    kWh at the utility meter, and the highest watts of the IT and at the meter.
     """
-    if f"nodes.{node}.price" in values:
-        each = values[f"nodes.{node}.price"]
-    elif f"prices.{accelerator}.capital" in values:
-        each = values[f"prices.{accelerator}.capital"] * accelerators_per_node
-    else:
-        raise FactError(f"no price of {node or accelerator} is known: give prices.accelerator_hour")
-    servers = nodes * each
-    network_share = values["facility.money.network_share"] if network_usd is None else 0.0
-    storage_share = values["facility.money.storage_share"] if storage_usd is None else 0.0
-    known = (
-        servers
-        + (0.0 if network_usd is None else network_usd)
-        + (0.0 if storage_usd is None else storage_usd)
-    )
-    cluster = known / (1.0 - network_share - storage_share)
-    return Capital(
-        servers,
-        cluster * network_share if network_usd is None else network_usd,
-        cluster * storage_share if storage_usd is None else storage_usd,
-        it_peak_w * values["facility.money.site_capital"],
-    )
+
+    accelerator: str
+    accelerator_hours: Array
+    duration_s: Array
+    energy_kwh: Array
+    it_peak_w: Array
+    meter_peak_w: Array
 
 
 def cost(
-    values: Values,
-    prices: Prices,
-    site: SiteNumbers,
-    bought: Capital | None,
-    accelerator_hours: Array,
-    duration_s: Array,
-    energy_kwh: Array,
-    it_peak_w: Array,
+    values: Values, prices: Prices, site: SiteNumbers, bought: Capital | None, usage: Usage
 ) -> dict[str, Any]:
-    """The contract's `cost` object: rented where the scenario gives a rental price, else owned. See both for
-    arguments."""
-    if prices.accelerator_hour is not None:
-        return rented(accelerator_hours, prices)
+    """The contract's `cost` object, on the scenario's path: see `rented` and `owned`.
+
+    `auto` rents where the scenario gives a rental price, else owns. FactError where the path has no price.
+    """
+    if is_rented(prices):
+        return rented(values, prices, usage)
     if bought is None:
         raise FactError("neither a rental price nor a purchase price is known: give prices.accelerator_hour")
-    return owned(values, prices, site, bought, accelerator_hours, duration_s, energy_kwh, it_peak_w)
+    return owned(values, prices, site, bought, usage)
 
 
-def rented(accelerator_hours: Array, prices: Prices) -> dict[str, Any]:
-    """The contract's `cost` object for rented accelerators.
+def is_rented(prices: Prices) -> bool:
+    """True where the fleet is paid by the hour."""
+    if prices.path == "auto":
+        return prices.accelerator_hour is not None
+    return prices.path != "own"
+
+
+def rented(values: Values, prices: Prices, usage: Usage) -> dict[str, Any]:
+    """The contract's `cost` object for rented accelerators, at `accelerator_hour` or the catalog's price of the path.
 
     The rental price covers host, network, storage, power and cooling: there is no electricity line beside it.
-    `accelerator_hours`: paid hours, spares and idle time included. `prices.accelerator_hour` is per second
-    inside.
     """
-    if prices.accelerator_hour is None:
-        raise FactError("no rental price: give prices.accelerator_hour")
-    usd = accelerator_hours * 3600.0 * prices.accelerator_hour
-    boundary = "rental price, which includes host, network, storage, power and cooling"
-    return _cost([("accelerator rental", usd)], accelerator_hours, boundary)
+    usd = usage.accelerator_hours * rent_per_hour(values, prices, usage.accelerator)
+    kind = "" if prices.path == "auto" else f" ({prices.path})"
+    boundary = f"rental price{kind}, which includes host, network, storage, power and cooling"
+    return _cost([("accelerator rental", usd)], usage.accelerator_hours, boundary)
 
 
-def owned(
-    values: Values,
-    prices: Prices,
-    site: SiteNumbers,
-    capital: Capital,
-    accelerator_hours: Array,
-    duration_s: Array,
-    energy_kwh: Array,
-    it_peak_w: Array,
-) -> dict[str, Any]:
-    """The contract's `cost` object for an owned fleet: capital recovered over its life, electricity,
-    operations.
+def owned(values: Values, prices: Prices, site: SiteNumbers, bought: Capital, usage: Usage) -> dict[str, Any]:
+    """The contract's `cost` object for an owned fleet: capital recovered over its life, electricity, running costs.
 
-    `duration_s`: wall-clock seconds that the run holds the fleet; capital is charged for them divided by the
-    availability, since hours without a job are paid by those with one. `energy_kwh` at the utility meter.
+    Capital and running costs are charged for the wall-clock seconds of the run divided by the availability,
+    since hours without a job are paid by those with one. Electricity is energy at the meter times the
+    tariff's mean price, and the charge for the highest load.
     """
-    held_years = duration_s / _YEAR_S / values["facility.money.availability"]
-    life = prices.lifetime / _YEAR_S
-    recovery = law.capital_recovery_factor(prices.discount_rate, life)
-    site_recovery = law.capital_recovery_factor(
-        prices.discount_rate, values["facility.money.site_life"] / _YEAR_S
+    held_s = usage.duration_s / values["facility.money.availability"]
+    years = held_s / YEAR_S
+    lines = [(asset.name, asset.yearly_usd(prices.discount_rate) * years) for asset in bought.assets]
+    price = energy_price(site.usd_per_j, prices.tariff, usage.duration_s) * units.convert(1.0, "kWh", "J")
+    lines.append(("electricity", law.electricity_cost(usage.energy_kwh, price)))
+    if prices.tariff.demand_charge:
+        lines.append(("demand charge", demand_charge_usd(usage.meter_peak_w, prices.tariff, held_s)))
+    lines += [(name, yearly * years) for name, yearly in running_costs(values, bought, usage.it_peak_w)]
+    boundary = (
+        "owned: capital recovered over its life, electricity at the meter, staff, maintenance, spare parts"
     )
-    price = site.usd_per_j * units.convert(1.0, "kWh", "J")
-    lines = [
-        ("accelerators and hosts", capital.servers_usd * recovery * held_years),
-        ("network", capital.network_usd * recovery * held_years),
-        ("storage", capital.storage_usd * recovery * held_years),
-        ("hall, power and cooling plant", capital.site_usd * site_recovery * held_years),
-        ("electricity", law.electricity_cost(energy_kwh, price)),
-        ("operations", it_peak_w * values["facility.money.operations"] * held_years),
+    return _cost(lines, usage.accelerator_hours, boundary)
+
+
+def running_costs(values: Values, bought: Capital, it_peak_w: Array) -> list[tuple[str, Array]]:
+    """USD a year of staff (per IT watt), maintenance and spare parts (shares of what they look after)."""
+    money = "facility.money"
+    hardware, plant = bought.usd(HARDWARE), bought.usd(PLANT)
+    kept = hardware * values[f"{money}.hardware_maintenance"] + plant * values[f"{money}.plant_maintenance"]
+    return [
+        ("staff", it_peak_w * values[f"{money}.staff"]),
+        ("maintenance", kept),
+        ("spare parts", hardware * values[f"{money}.spare_parts"]),
     ]
-    boundary = "owned: capital recovered over its life, electricity at the meter, operations"
-    return _cost(lines, accelerator_hours, boundary)
 
 
 def _cost(lines: list[tuple[str, Array]], accelerator_hours: Array, boundary: str) -> dict[str, Any]:

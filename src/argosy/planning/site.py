@@ -5,7 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from argosy.facility import ItLoad, PowerPhases, capital, cost, facility, node_power, site_numbers
+from argosy.facility import (
+    Capital,
+    ItLoad,
+    PowerPhases,
+    Usage,
+    capital,
+    cost,
+    facility,
+    is_rented,
+    node_power,
+    site_numbers,
+)
 from argosy.planning.context import Context
 
 Array = Any  # float, or an array over draws or layouts
@@ -35,12 +46,31 @@ def power_and_money(
     )
     load = ItLoad(node, context.nodes, context.spare_nodes, watts)
     power = facility(values, scenario.facility, site, load, activity, wall_s, busy)
-    bought = None
-    if scenario.prices.accelerator_hour is None:
-        nodes = context.nodes + context.spare_nodes
-        peak = power["it_peak_w"]
-        bought = capital(values, context.node, context.accelerator, nodes, context.node_size, peak, dollars)
-    hours = wall_s * (context.fleet.count + context.spare_accelerators) / HOUR
     prices = scenario.prices
-    money = cost(values, prices, site, bought, hours, wall_s, power["energy_kwh"], power["it_peak_w"])
-    return power, money
+    bought = None
+    if not is_rented(prices):
+        bought = purchase(context, power["it_peak_w"], dollars)
+    return power, cost(values, prices, site, bought, usage(context, power, wall_s))
+
+
+def purchase(context: Context, it_peak_w: Array, network_usd: Array | None) -> Capital:
+    """What the whole fleet with its spares costs to buy; `network_usd` None takes the network's usual share."""
+    nodes, storage = context.nodes + context.spare_nodes, context.fleet.storage.capacity
+    return capital(
+        context.values,
+        context.scenario.prices,
+        context.node,
+        context.accelerator,
+        nodes,
+        context.node_size,
+        it_peak_w,
+        network_usd,
+        storage,
+    )
+
+
+def usage(context: Context, power: Mapping[str, Any], wall_s: Array) -> Usage:
+    """What `wall_s` seconds of the whole fleet hold and draw; `power` is the contract's `facility` object."""
+    hours = wall_s * (context.fleet.count + context.spare_accelerators) / HOUR
+    peaks = power["it_peak_w"], power["facility_peak_w"]
+    return Usage(context.accelerator, hours, wall_s, power["energy_kwh"], *peaks)

@@ -3,10 +3,11 @@
 from argosy.spec.architectures import names as model_names
 from argosy.spec.architectures import resolve as resolve_model
 from argosy.spec.assertions import AssertionResult, check_assertions
-from argosy.spec.facility import Facility, Prices, Site
+from argosy.spec.facility import Facility, Site
 from argosy.spec.fleet import CatalogChoice, Fabric, Fleet, Spares, Storage
 from argosy.spec.load import load, loads, presets
 from argosy.spec.model import MixtureOfExperts, ModelArchitecture, ModelError, MultiHeadLatentAttention
+from argosy.spec.prices import Currency, Period, Prices, Tariff
 from argosy.spec.problems import Problem, ScenarioError
 from argosy.spec.reliability import Checkpoint, Maintenance, RateOverride, Reliability
 from argosy.spec.scenario import Assertion, Assumptions, Defaulted, Scenario
@@ -20,6 +21,7 @@ __all__ = [
     "Assumptions",
     "CatalogChoice",
     "Checkpoint",
+    "Currency",
     "Defaulted",
     "Fabric",
     "Facility",
@@ -32,6 +34,7 @@ __all__ = [
     "ModelError",
     "MultiHeadLatentAttention",
     "Overlap",
+    "Period",
     "Precision",
     "Prices",
     "Problem",
@@ -45,6 +48,7 @@ __all__ = [
     "Spares",
     "Stage",
     "Storage",
+    "Tariff",
     "Training",
     "check_assertions",
     "field_table",

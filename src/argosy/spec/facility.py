@@ -1,4 +1,4 @@
-"""The facility and the prices."""
+"""The facility: where it stands, how it is cooled, what it may draw."""
 
 from __future__ import annotations
 
@@ -8,12 +8,10 @@ from pydantic import Field
 
 from argosy.spec.quantity import (
     Fraction,
-    Seconds,
     Section,
     Shorthand,
     Unit,
     UsdPerJoule,
-    UsdPerSecond,
     Watts,
     Word,
     required,
@@ -58,19 +56,4 @@ class Facility(Section):
     )
     envelope: Annotated[Watts | None, Word("none")] = setting(
         None, "power that the site can give to the fleet, cooling included", "not limiting"
-    )
-
-
-class Prices(Section):
-    """What things cost."""
-
-    accelerator_hour: UsdPerSecond | None = setting(
-        None,
-        "price of one accelerator for one hour (kept per second)",
-        "computed from capital, lifetime and electricity",
-    )
-    electricity: UsdPerJoule | None = setting(None, "price of electricity (kept per joule)", "from the site")
-    discount_rate: Fraction = setting(0.08, "yearly rate at which capital is written off", "assumption: 8 %")
-    lifetime: Annotated[Seconds, Field(gt=0, le=100 * 365.25 * 86400.0)] = setting(
-        5 * 365.25 * 86400.0, "years over which capital is written off", "assumption: 5 yr"
     )

@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from pydantic import BaseModel, model_validator
 
 from argosy.spec import assertions, canonical
-from argosy.spec.facility import Facility, Prices
+from argosy.spec.facility import Facility
 from argosy.spec.fleet import Fleet
 from argosy.spec.model import ModelArchitecture
+from argosy.spec.prices import Prices
 from argosy.spec.quantity import (
     ASSUMPTION,
     MODEL_FACTS,
