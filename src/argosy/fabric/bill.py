@@ -22,13 +22,14 @@ Array = Any
 @dataclass(frozen=True)
 class BillLine:
     """`count` things called `item`, with what all of them cost (USD) and draw (W); None where nobody
-    published it.
+    published it. `fact` is the catalog's entry whose price it is, such as `optics.DR4-400G`; empty without one.
     """
 
     item: str
     count: float
     usd: Array | None
     w: Array | None
+    fact: str = ""
 
 
 @dataclass(frozen=True)
@@ -79,6 +80,7 @@ def _switches(cables: CableList, values: Any) -> Iterator[BillLine]:
             count,
             None if price is None else count * price,
             None if power is None else count * power,
+            f"switches.{switch}",
         )
 
 
@@ -105,6 +107,7 @@ def _modules(cables: CableList, values: Any) -> Iterator[BillLine]:
             ends * share,
             ends * share * values[f"optics.{part}.price"],
             in_switches * share * values[f"optics.{part}.power"],
+            f"optics.{part}",
         )
 
 

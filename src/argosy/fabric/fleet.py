@@ -46,10 +46,12 @@ def fabric_row(role: str, topology: Topology, values: Any) -> dict[str, Any]:
         "injection_bps_per_direction": analysis.injection_bps(cables),
         "bisection_bps_per_direction": analysis.bisection_bps(cables),
         "oversubscription": analysis.oversubscription(cables),
+        "copies": design.pods or 1 if design.topology == "supernode" else 1,
         "usd": costs.usd,
         "w": costs.w,
         "bill": [
-            {"item": line.item, "count": line.count, "usd": line.usd, "w": line.w} for line in costs.lines
+            {"item": line.item, "count": line.count, "usd": line.usd, "w": line.w, "fact": line.fact}
+            for line in costs.lines
         ],
         "problems": list(topology.problems),
         "notes": [*topology.notes, *_of_one(design), *costs.unknown],
