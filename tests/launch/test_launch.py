@@ -117,6 +117,16 @@ def test_torchtitan_refuses_what_it_has_not(layout, words):
         torchtitan.config(job(layout))
 
 
+def test_offloading_goes_round_and_is_refused_where_a_framework_cannot():
+    share = ", offload: {optimizer: 0.5, activations: 0.25}"
+    back = from_arguments(megatron.arguments(job("tp: 8, pp: 1, zero: 1, recompute: none", more=share)))
+    assert back.offload.optimizer == 0.5 and back.offload.activations == 20 / 80
+    with pytest.raises(FactError, match="offloads activations without a pipeline"):
+        megatron.arguments(job("tp: 8, pp: 4, zero: 1, recompute: none", more=share))
+    with pytest.raises(FactError, match="all together or nothing"):
+        torchtitan.config(job("tp: 8, pp: 1, zero: 3", more=share))
+
+
 def test_megatron_refuses_schedules_that_it_has_not():
     with pytest.raises(FactError, match="gpipe"):
         megatron.arguments(job("tp: 8, pp: 4, vp: 1, schedule: gpipe"))

@@ -25,6 +25,13 @@ def test_at_the_critical_batch_both_limits_double():
     assert batch.data_efficiency(7.0, 7.0) == 0.5
 
 
+def test_tokens_at_another_batch_follow_the_hyperbola():
+    critical, fewest_steps, sizes = 7.0, 100.0, np.array([0.1, 3.0, 50.0])
+    tokens = batch.steps_needed(sizes, critical, fewest_steps) * sizes
+    assert batch.tokens_at_batch(tokens[0], sizes[0], sizes, critical) == pytest.approx(tokens)
+    assert batch.tokens_at_batch(5.0, 2.0, 2.0, critical) == 5.0
+
+
 def test_critical_batch_grows_as_the_loss_falls():
     assert batch.critical_batch_at_loss(1.0) == 2e8
     assert batch.critical_batch_at_loss(2.0) < batch.critical_batch_at_loss(1.9)

@@ -48,6 +48,23 @@ def test_the_fastest_of_each_fleet_is_the_planners_choice(answer):
         assert fastest == pytest.approx(planned.work_s, rel=1e-9)
 
 
+def test_a_larger_batch_pays_with_tokens_and_never_beats_the_bound(answer):
+    ranked = pareto_front(argosy.loads(SCENARIO), kept=10, batches=[256, 512, 4096])
+    by_batch = {}
+    for point in ranked["points"]:
+        by_batch.setdefault(point["global_batch_sequences"], []).append(point)
+    tokens = {batch: points[0]["tokens"] for batch, points in by_batch.items()}
+    assert tokens[512] == pytest.approx(1e11) and tokens[256] < tokens[512] < tokens[4096]
+    # E = S_min (B + B_crit): steps fall by less than the batch grows, and never below S_min.
+    critical = ranked["batch"]["critical_tokens"]["nominal"]
+    steps = {batch: tokens[batch] / (batch * 8192) for batch in tokens}
+    fewest = 1e11 / (512 * 8192 + critical)
+    assert all(each > fewest for each in steps.values())
+    assert steps[256] / steps[4096] == pytest.approx(
+        (1 + critical / 256 / 8192) / (1 + critical / 4096 / 8192)
+    )
+
+
 def test_layouts_are_listed_once(answer):
     seen = [tuple(point["layout"].values()) for point in answer["points"]]
     assert len(seen) == len(set(seen))

@@ -6,13 +6,13 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from training_fixtures import PlainNetwork, h100
 
 import argosy
 from argosy.training import Job, Layouts, Offload, Stack, evaluate
 from argosy.training.host import exposed_copy, kept_on_device, update_seconds
 from argosy.training.memory import memory
 from argosy.workload import count
-from training_fixtures import PlainNetwork, h100
 
 HOST = {"host_link": 50e9, "host_memory_bandwidth": 50e9, "host_memory_bytes": 250e9}
 MODEL = (

@@ -14,6 +14,10 @@ def pareto(
     counts: Annotated[
         str | None, typer.Option("--counts", help="Fleet sizes to compare, with commas: 1024,2048,4096.")
     ] = None,
+    batches: Annotated[
+        str | None,
+        typer.Option("--batches", help="Global batches in sequences to compare at equal loss: 1024,2048."),
+    ] = None,
     job: Annotated[str | None, typer.Option("--job", help="The training job (default: the first).")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON and nothing else.")] = False,
 ) -> None:
@@ -21,13 +25,8 @@ def pareto(
     from argosy import load
     from argosy.study.pareto import pareto_front
 
-    sizes = []
-    for word in (counts or "").split(","):
-        if word.strip():
-            if not word.strip().isdecimal() or int(word) < 1:
-                raise typer.BadParameter(f"{word.strip()!r} is no number of accelerators")
-            sizes.append(int(word))
-    answer = pareto_front(load(scenario), sizes, job)
+    sizes, sequences = _numbers(counts, "number of accelerators"), _numbers(batches, "number of sequences")
+    answer = pareto_front(load(scenario), sizes, job, batches=sequences)
     if as_json:
         print(json.dumps(answer, indent=1, ensure_ascii=False))
         return
@@ -41,16 +40,34 @@ def pareto(
     console.print(
         f"{len(front)} of {len(answer['points'])} leading choices are beaten by none; while nothing fails"
     )
-    table = Table("GPUs", "days", "cost", "MWh", "layout")
+    table = Table("GPUs", *(["batch"] if sequences else []), "days", "cost", "MWh", "layout")
     for point in front:
         table.add_row(
             write.count(point["gpus"]),
+            *([write.count(point["global_batch_sequences"])] if sequences else []),
             f"{point['time_s'] / 86400:.3g}",
             write.dollars(point["cost_usd"]),
             f"{point['energy_j'] / 3.6e9:,.4g}",
             write.layout_arithmetic(point["layout"]) + f", recompute {point['layout']['recompute']}",
         )
     console.print(table)
+    if sequences:
+        batch = answer["batch"]
+        console.print(
+            f"each batch trains the tokens that reach the loss of {batch['tokens'] / 1e6:,.3g} Mtok; the critical batch "
+            f"is {batch['critical_tokens']['nominal'] / 1e6:,.3g} Mtok, within a factor of two"
+        )
     for count, reasons in answer["excluded"].items():
         worst = max(reasons.items(), key=lambda item: item[1], default=("nothing divides", 0))
         console.print(f"{int(count):,}: no layout; mostly: {worst[0]}")
+
+
+def _numbers(given: str | None, what: str) -> list[int]:
+    """Whole numbers between commas; a usage error names the one that is not."""
+    found = []
+    for word in (given or "").split(","):
+        if word.strip():
+            if not word.strip().isdecimal() or int(word) < 1:
+                raise typer.BadParameter(f"{word.strip()!r} is no {what}")
+            found.append(int(word))
+    return found

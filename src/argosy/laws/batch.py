@@ -48,6 +48,17 @@ def critical_batch_at_loss(loss: Array, scale: Array = 2e8, exponent: Array = 0.
     return scale / np.power(loss, 1.0 / np.asarray(exponent))
 
 
+def tokens_at_batch(tokens: Array, batch: Array, new_batch: Array, critical: Array) -> Array:
+    """Tokens that reach with `new_batch` the loss that `tokens` reach with `batch`: T (B' + B_crit) / (B + B_crit).
+
+    Batches and `critical` in tokens. Follows from E = S_min (B + B_crit) (arXiv 1812.06162, equation 2.7): far
+    below B_crit a larger batch costs no tokens and saves steps in proportion; far above it saves no steps.
+    Range: one optimizer with its learning rate tuned to the batch; B_crit held over the whole run.
+    """
+    require(np.asarray(critical) > 0, "critical must be positive")
+    return tokens * (new_batch + critical) / (batch + critical)
+
+
 def simple_noise_scale(gradient_variance_trace: Array, gradient_norm_squared: Array) -> Array:
     """tr(Σ)/|G|², in samples: an estimate of B_crit from gradient statistics (trace of the per-sample
     covariance; squared norm of the mean).

@@ -9,6 +9,7 @@ import numpy as np
 from argosy import __version__
 from argosy.ledger import Ledger
 from argosy.planning.account import run_ledger, step_ledger, three_shares
+from argosy.planning.batch import critical_batch
 from argosy.planning.context import Context
 from argosy.planning.headline import headline, quantiles
 from argosy.planning.job import StagePlan
@@ -91,6 +92,7 @@ def training_entry(context: Context, run: FleetRun, nominal: JobRun, drawn: JobR
         "breakdown_s": step["breakdown_s"],
         "compute_parts_s": step["compute_parts_s"],
         "search": search_entry(main),
+        "batch": critical_batch(job.training).to_dict(main.stage.global_batch_tokens),
         "stages": [stage_entry(stage) for stage in job.stages],
         "goodput": {
             "ettr": ettr,
@@ -161,6 +163,10 @@ def notes(run: FleetRun, fabrics: list[dict[str, Any]]) -> list[str]:
         told += [
             f"{job.job.training.name}: not modelled: {part}" for part in job.job.training.model.not_modelled
         ]
+    for job in run.jobs:
+        given, batch = job.job.training, job.job.main.stage.global_batch_tokens
+        if note := critical_batch(given).note(batch):
+            told.append(f"{given.name}: {note}")
     for job in run.jobs:
         told += [f"{job.job.training.name} is {job.job.grade}: {reason}" for reason in job.job.grade_reasons]
     return told

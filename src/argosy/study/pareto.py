@@ -10,10 +10,11 @@ import numpy as np
 
 from argosy import __version__, training
 from argosy.facts import FactError
+from argosy.planning.batch import CriticalBatch, critical_batch
 from argosy.planning.context import context, stack_name
 from argosy.planning.job import machine, step_job
 from argosy.planning.objectives import OBJECTIVES, Scorer, pareto
-from argosy.spec import Scenario
+from argosy.spec import Scenario, Stage
 from argosy.training.layout import concatenate
 from argosy.training.memory import memory
 from argosy.training.memory_traits import StateBytes, memory_traits
@@ -23,14 +24,20 @@ KEPT = 200  # leading layouts by each objective that enter the front: a front is
 
 
 def pareto_front(
-    scenario: Scenario, counts: Sequence[int] = (), job: str | None = None, kept: int = KEPT
+    scenario: Scenario,
+    counts: Sequence[int] = (),
+    job: str | None = None,
+    kept: int = KEPT,
+    batches: Sequence[int] = (),
 ) -> dict[str, Any]:
     """The JSON of `argosy pareto`.
 
     `counts`: accelerators of the fleets to compare (default: the scenario's); `job`: the training job (default:
     the first); its stage with most tokens is judged, while nothing fails. `kept`: leading layouts by each
-    objective that are compared. A point holds seconds, dollars and joules of all steps of the stage, its
-    layout, and whether it is on the front. FactError for unknown jobs and where nothing fits.
+    objective that are compared. `batches`: global batches (sequences) to compare (default: the stage's); each
+    trains as many tokens as reach the loss of the scenario's own batch, so that none wins by its size alone.
+    A point holds seconds, dollars and joules of all steps of the stage, its layout, and whether it is on the
+    front. FactError for unknown jobs and where nothing fits.
     """
     jobs = {each.name: each for each in scenario.training}
     if not jobs or (job is not None and job not in jobs):
@@ -39,11 +46,14 @@ def pareto_front(
     stage = max(given.stages, key=lambda each: each.tokens)
     points: list[dict[str, Any]] = []
     empty: dict[int, dict[str, int]] = {}
+    critical = critical_batch(given)
+    stages = [_batched(stage, batch, critical) for batch in batches] or [stage]
     for count in counts or (scenario.fleet.count,):
-        found, excluded = _fleet(_resized(scenario, count), given, stage, kept)
-        points += found
-        if not found:
-            empty[count] = excluded
+        fleet = _resized(scenario, count)
+        found = [_fleet(fleet, given, each, kept) for each in stages]
+        points += [point for some, _ in found for point in some]
+        if not any(some for some, _ in found):
+            empty[count] = found[0][1]
     if not points:
         raise FactError("no layout fits at any of these fleet sizes; `argosy plan` says how much is missing")
     front = pareto([[point[key] for key in ("time_s", "cost_usd", "energy_j")] for point in points])
@@ -57,6 +67,7 @@ def pareto_front(
         "scenario": {"name": scenario.name, "hash": scenario.hash},
         "job": given.name,
         "stage": stage.name,
+        "batch": critical.to_dict(stage.global_batch_tokens),
         "points": points,
         "excluded": {str(count): reasons for count, reasons in empty.items()},
     }
@@ -64,6 +75,12 @@ def pareto_front(
 
 def _score(scorer: Scorer, objective: str, steps: training.Steps) -> np.ndarray:
     return scorer(steps).of(objective)
+
+
+def _batched(stage: Stage, batch: int, critical: CriticalBatch) -> Stage:
+    """The stage with another batch (sequences), and the tokens that it then needs for the same loss."""
+    tokens = critical.tokens_at(stage.tokens, stage.global_batch_tokens, batch * stage.sequence_length)
+    return stage.model_copy(update={"global_batch": batch, "tokens": tokens})
 
 
 def _resized(scenario: Scenario, count: int) -> Scenario:
@@ -114,6 +131,8 @@ def _fleet(
     return [
         {
             "gpus": setting.fleet.count,
+            "global_batch_sequences": stage.global_batch,
+            "tokens": stage.tokens,
             "layout": layouts.to_dict(i),
             "step_time_s": float(steps.step_s[i]),
             "time_s": float(scores.time[i]) * stage.steps,
