@@ -215,9 +215,14 @@ def test_embodied_carbon_keeps_its_band(values: Values) -> None:
     result = facility(
         values, Facility(), place(), ItLoad(FLAT, 100), PowerPhases(1.0), duration_s=0.95 * 5 * 365.25 * DAY
     )
-    # The whole used life is charged in full.
+    # The whole used life of 100 cards, each in a host of its own, and 5 of the building's 14 years.
+    building = 100 * 1.1 * 1.03 * 5 / 14  # kW of IT, storage and management included
     assert result["embodied_carbon_kg"] == pytest.approx(
-        {"low": 1465.0, "central": 16_400.0, "high": 57_500.0}
+        {
+            "low": 1465.0 + 100_000.0 + 250 * building,
+            "central": 16_400.0 + 250_000.0 + 500 * building,
+            "high": 57_500.0 + 450_000.0 + 1200 * building,
+        }
     )
 
 

@@ -1,14 +1,17 @@
 """Power, heat, money, carbon and water of a fleet, each with its boundary."""
 
 from argosy.facility.capital import Asset, Capital, capital
+from argosy.facility.carbon import Made, carbon_payload, embodied, equivalents
 from argosy.facility.cooling import CLASSES, Overhead, Racks, needed_class, overhead, pack
 from argosy.facility.cost import Usage, cost, is_rented, owned, rented
-from argosy.facility.facility import BOUNDARY, ItLoad, embodied_carbon, facility
+from argosy.facility.facility import BOUNDARY, ItLoad, facility, made
 from argosy.facility.market import market, spot_interruptions_per_s
+from argosy.facility.money import Work, tco_payload, tornado
 from argosy.facility.node import NodePower, node_power
 from argosy.facility.phases import PowerPhases
 from argosy.facility.site import SiteNumbers, site_numbers
 from argosy.facility.timeline import PowerTimeline, step_timeline
+from argosy.facility.water import water_payload
 
 __all__ = [
     "BOUNDARY",
@@ -16,6 +19,7 @@ __all__ = [
     "Asset",
     "Capital",
     "ItLoad",
+    "Made",
     "NodePower",
     "Overhead",
     "PowerPhases",
@@ -23,11 +27,15 @@ __all__ = [
     "Racks",
     "SiteNumbers",
     "Usage",
+    "Work",
     "capital",
+    "carbon_payload",
     "cost",
-    "embodied_carbon",
+    "embodied",
+    "equivalents",
     "facility",
     "is_rented",
+    "made",
     "market",
     "needed_class",
     "node_power",
@@ -38,4 +46,7 @@ __all__ = [
     "site_numbers",
     "spot_interruptions_per_s",
     "step_timeline",
+    "tco_payload",
+    "tornado",
+    "water_payload",
 ]

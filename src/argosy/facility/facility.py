@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from argosy import units
+from argosy.facility.carbon import Made, embodied, intensity, total
 from argosy.facility.cooling import Overhead, overhead, pack
 from argosy.facility.node import NodePower
 from argosy.facility.phases import PowerPhases
@@ -30,7 +30,7 @@ class ItLoad:
     """What draws power: `nodes` at work and `spare_nodes` idle, each as `node`; network in watts.
 
     `network_w`: switches and optics of all fabrics. `storage_w` None: a share of the nodes' power for storage
-    and management together.
+    and management together. `switches` and `storage_bytes` are what was made besides, for embodied carbon.
     """
 
     node: NodePower
@@ -38,6 +38,8 @@ class ItLoad:
     spare_nodes: Array = 0.0
     network_w: Array = 0.0
     storage_w: Array | None = None
+    switches: Array = 0.0
+    storage_bytes: Array = 0.0
 
     def others_w(self, values: Values, nodes_w: Array) -> Array:
         """Watts of network, storage and management, which hardly move with the load."""
@@ -85,7 +87,7 @@ def facility(
         values, settings.cooling, load.nodes + load.spare_nodes, load.node.capped_w, load.node.per_rack
     )
     it_kwh = power_law.energy_kwh(mean, duration_s)
-    per_kwh = site.kg_per_j * units.convert(1.0, "kWh", "J")
+    per_kwh = intensity(settings.carbon, site, duration_s)
     margin = None if settings.envelope is None else 1.0 - peak * pue / settings.envelope
     return {
         "it_mean_w": mean,
@@ -101,7 +103,7 @@ def facility(
         "water_kg": cooling_law.water_litres(it_kwh, values[f"cooling.{settings.cooling}.wue"]),
         "carbon_kg": carbon_law.location_based_kg(it_kwh, pue, per_kwh),
         "carbon_basis": site.carbon_basis,
-        "embodied_carbon_kg": embodied_carbon(values, load, duration_s),
+        "embodied_carbon_kg": total(embodied(values, made(load, peak), duration_s)),
         "node_w": _levels(load.node),
         "rack_limited_by": racks.limited_by,
         "free_cooling_share": None if plant is None else plant.free_cooling_share,
@@ -112,25 +114,10 @@ def facility(
     }
 
 
-def embodied_carbon(values: Values, load: ItLoad, duration_s: Array) -> dict[str, Array]:
-    """kg CO2e of making the accelerators, charged by the run's share of their used life: low, central, high.
-
-    Accelerators alone: hosts, network and building are not in it. The band is the published disagreement,
-    that of the H100 where nothing is published for the accelerator.
-    """
-    path = "facility.embodied.accelerator"
-    fact = values.facts[path]
-    values.used[path] = fact
-    low = fact.value if fact.low is None else fact.low
-    high = fact.value if fact.high is None else fact.high
-    band = carbon_law.embodied_kg(
-        (load.nodes + load.spare_nodes) * load.node.accelerators,
-        carbon_law.Band(low, fact.value, high),
-        duration_s,
-        values["facility.embodied.life"],
-        values["facility.money.availability"],
-    )
-    return band._asdict()
+def made(load: ItLoad, it_peak_w: Array) -> Made:
+    """What was made for a fleet: its machines with the spares, switches, storage, and a building for its IT peak."""
+    nodes = load.nodes + load.spare_nodes
+    return Made(nodes * load.node.accelerators, nodes, load.switches, load.storage_bytes, it_peak_w)
 
 
 def _levels(node: NodePower) -> dict[str, Array]:

@@ -23,7 +23,8 @@ def first_hour(month: int) -> int:
 
 def hourly(by_month: Array) -> np.ndarray:
     """Every hour of the year, (8760,), from typical days of the months, (12, 24)."""
-    return np.asarray(by_month, dtype=float)[month_of_hour() - 1, np.arange(HOURS) % 24]
+    values: np.ndarray = np.asarray(by_month, dtype=float)[month_of_hour() - 1, np.arange(HOURS) % 24]
+    return values
 
 
 def mean_over(hourly_values: np.ndarray, start_month: int | None, duration_s: Array) -> Array:

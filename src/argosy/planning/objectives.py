@@ -12,7 +12,7 @@ import numpy as np
 from argosy.fabric import plan_fabric
 from argosy.facility import PowerPhases
 from argosy.planning.context import Context
-from argosy.planning.site import network_account, power_and_money
+from argosy.planning.site import NetworkAccount, network_account, power_and_money
 from argosy.training import BREAKDOWN, Steps
 
 Array = Any  # (L,), or (n,) draws of one layout
@@ -60,8 +60,8 @@ class Scorer:
     context: Context
 
     @cached_property
-    def _network(self) -> tuple[float, float | None]:
-        """Watts and dollars of the fleet's fabrics."""
+    def _network(self) -> NetworkAccount:
+        """The account of the fleet's fabrics."""
         return network_account(plan_fabric(self.context.fleet, self.context.values))
 
     def __call__(self, steps: Steps) -> Scores:

@@ -15,12 +15,11 @@ from argosy.facility import PowerPhases
 from argosy.planning.context import Context
 from argosy.planning.job import JobPlan, checkpoint_bytes, machine
 from argosy.planning.life import JobReliability, job_reliability
-from argosy.planning.site import HOUR, power_and_money
+from argosy.planning.site import HOUR, NetworkAccount, power_and_money
 from argosy.reliability import STATES, Goodput
 
 Array = Any  # float, or draws (n,)
 DAY = 86400.0
-Network = tuple[float, float | None]  # watts and dollars of all fabrics
 _RUNNING = ("productive", "rework", "checkpoint", "degraded")  # states in which the accelerators compute
 
 
@@ -75,15 +74,17 @@ class FleetRun:
         return self.wall_s * (self.accelerators + self.spares) / HOUR
 
 
-def nominal_run(context: Context, jobs: list[JobPlan], network: Network) -> FleetRun:
+def nominal_run(context: Context, jobs: list[JobPlan], network: NetworkAccount) -> FleetRun:
     """The run at central facts, its failures by the closed form."""
-    return _fleet(context, [_nominal_job(context, job) for job in jobs], network)
+    return fleet_account(context, [_nominal_job(context, job) for job in jobs], network)
 
 
-def drawn_run(context: Context, jobs: list[JobPlan], network: Network, draws: int, seed: int) -> FleetRun:
+def drawn_run(
+    context: Context, jobs: list[JobPlan], network: NetworkAccount, draws: int, seed: int
+) -> FleetRun:
     """`draws` runs: facts and the step model's residual drawn together, one life of failures each."""
     drawn = context.drawn(draws, seed)
-    return _fleet(drawn, [_drawn_job(drawn, job, draws, seed) for job in jobs], network)
+    return fleet_account(drawn, [_drawn_job(drawn, job, draws, seed) for job in jobs], network)
 
 
 def closed_form(context: Context, job: JobPlan) -> Goodput:
@@ -150,8 +151,8 @@ def _drawn_job(context: Context, job: JobPlan, draws: int, seed: int) -> JobRun:
     )
 
 
-def _fleet(context: Context, jobs: list[JobRun], network: Network) -> FleetRun:
-    """Power, energy, carbon and money of the jobs together."""
+def fleet_account(context: Context, jobs: list[JobRun], network: NetworkAccount) -> FleetRun:
+    """Power, energy, carbon and money of the jobs together, at the numbers of `context`."""
     wall = sum(job.wall_s for job in jobs)
     busy = sum(job.seconds[state] for job in jobs for state in _RUNNING) / wall
     phases = [job.job.phases() for job in jobs]

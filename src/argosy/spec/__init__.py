@@ -3,6 +3,7 @@
 from argosy.spec.architectures import names as model_names
 from argosy.spec.architectures import resolve as resolve_model
 from argosy.spec.assertions import AssertionResult, check_assertions
+from argosy.spec.carbon import CarbonAccount, Profile
 from argosy.spec.facility import Facility, Site
 from argosy.spec.fleet import CatalogChoice, Fabric, Fleet, Spares, Storage
 from argosy.spec.load import load, loads, presets
@@ -19,6 +20,7 @@ __all__ = [
     "Assertion",
     "AssertionResult",
     "Assumptions",
+    "CarbonAccount",
     "CatalogChoice",
     "Checkpoint",
     "Currency",
@@ -38,6 +40,7 @@ __all__ = [
     "Precision",
     "Prices",
     "Problem",
+    "Profile",
     "RateOverride",
     "Reliability",
     "Scenario",

@@ -4,21 +4,17 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import Field
-
+from argosy.spec.carbon import CarbonAccount, KilogramPerJoule
 from argosy.spec.quantity import (
     Fraction,
     Section,
     Shorthand,
-    Unit,
     UsdPerJoule,
     Watts,
     Word,
     required,
     setting,
 )
-
-KilogramPerJoule = Annotated[float, Field(ge=0), Unit("kg/J", "0.4 kg/kWh")]
 
 
 class Site(Section):
@@ -57,3 +53,4 @@ class Facility(Section):
     envelope: Annotated[Watts | None, Word("none")] = setting(
         None, "power that the site can give to the fleet, cooling included", "not limiting"
     )
+    carbon: CarbonAccount = setting(CarbonAccount, "how carbon is counted", "see its fields")

@@ -1,0 +1,173 @@
+"""What the fleet costs, seen from every side: its bill, owning beside the market, the token, the point of MFU."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from argosy.facility.capital import HARDWARE, Capital
+from argosy.facility.cost import Usage, owned
+from argosy.facility.market import market
+from argosy.facility.site import SiteNumbers
+from argosy.facts import Values
+from argosy.laws import economics as law
+from argosy.spec import Prices
+
+Array = Any  # float or numpy array (n,): one entry per draw
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """What the money buys: useful tokens, productive share of the wall clock, MFU while productive (6·N, dense)."""
+
+    tokens: float
+    goodput: Array
+    mfu: Array
+
+
+def tco_payload(
+    values: Values,
+    prices: Prices,
+    site: SiteNumbers,
+    bought: Capital | None,
+    paid: dict[str, Any],
+    usage: Usage,
+    work: Work | None = None,
+) -> dict[str, Any]:
+    """The contract's `tco` object of `argosy facility`.
+
+    `paid`: the plan's own `cost` object (`cost.cost`): its lines are these lines. `bought`: what the fleet costs to
+    buy, None where no price is known: then there is nothing to compare with the market. Money is USD; `in_currency`
+    has it in the scenario's own currency, at the rate and date that the scenario gives.
+    """
+    own = None if bought is None else owned(values, prices, site, bought, usage)
+    return {
+        **paid,
+        "path": prices.path,
+        "capital": None if bought is None else capital_payload(bought, prices),
+        "owned": own,
+        "market": market(values, usage.accelerator),
+        "rent_or_buy": None
+        if own is None
+        else rent_or_buy(values, own["usd_per_gpu_hour"], usage.accelerator),
+        "per_token": None if work is None else per_token(paid, usage, work),
+        "in_currency": in_currency(paid, prices),
+    }
+
+
+def capital_payload(bought: Capital, prices: Prices) -> dict[str, Any]:
+    """The purchase by class: USD, share, years of life, what is left, USD a year; and the network's share."""
+    shares = bought.shares()
+    return {
+        "total_usd": bought.usd(),
+        "hardware_usd": bought.usd(HARDWARE),
+        "network_share_of_hardware": bought.network_share(),
+        "network_share_of_all": shares.get("network", 0.0),
+        "assets": [
+            {
+                "name": asset.name,
+                "usd": asset.usd,
+                "share": shares[asset.name],
+                "life_s": asset.life_s,
+                "residual": asset.residual,
+                "usd_per_year": asset.yearly_usd(prices.discount_rate),
+            }
+            for asset in bought.assets
+        ],
+    }
+
+
+def rent_or_buy(values: Values, owned_per_hour: Array, accelerator: str) -> list[dict[str, Any]]:
+    """Owning against each market price: the ratio, and the use from which on owning is cheaper.
+
+    `owned_per_hour` (USD) is at the catalog's availability; the part of it that is paid whether or not a job runs
+    grows as 1/use. Electricity is in it too and would shrink a little: the break-even is an upper bound.
+    """
+    used = values["facility.money.availability"]
+    return [
+        {
+            "path": row["path"],
+            "rent_usd_per_gpu_hour": row["usd_per_gpu_hour"],
+            "owned_over_rent": owned_per_hour / row["usd_per_gpu_hour"],
+            "break_even_use": owned_per_hour * used / row["usd_per_gpu_hour"],
+        }
+        for row in market(values, accelerator)
+    ]
+
+
+def per_token(paid: dict[str, Any], usage: Usage, work: Work) -> dict[str, Any]:
+    """USD per million useful tokens, with every lost hour in it; what it would be without losses; one point of MFU."""
+    total = paid["total_usd"]
+    million = total / work.tokens * 1e6
+    flops = work.mfu * usage.accelerator_hours * 3600.0  # in units of the accelerator's peak × seconds
+    points = np.minimum(0.01, np.maximum(1.0 - np.asarray(work.mfu, dtype=float), 0.0))
+    saved = law.price_of_mfu_point(flops, 1.0, work.mfu, paid["usd_per_gpu_hour"], points)
+    return {
+        "usd_per_million_tokens": million,
+        "usd_per_million_tokens_if_nothing_failed": million * work.goodput,
+        "goodput": work.goodput,
+        "mfu": work.mfu,
+        "usd_saved_by_one_point_of_mfu": saved,
+    }
+
+
+def in_currency(paid: dict[str, Any], prices: Prices) -> dict[str, Any] | None:
+    """Total and price of an hour in the currency of `show_in`, with the rate, its date and source; None in USD."""
+    if prices.show_in in (None, "USD"):
+        return None
+    rate = prices.currencies[prices.show_in]
+    return {
+        "currency": prices.show_in,
+        "usd": rate.usd,
+        "date": rate.date,
+        "source": rate.source,
+        "total": paid["total_usd"] / rate.usd,
+        "per_gpu_hour": paid["usd_per_gpu_hour"] / rate.usd,
+    }
+
+
+def tornado(
+    values: Values, evaluate: Callable[[Values], Array], paths: list[str] | None = None
+) -> list[dict[str, Any]]:
+    """What each uncertain fact does to `evaluate`, the largest effect first: {fact, low, high, effect_low, effect_high}.
+
+    Every fact that `evaluate` uses and that has a band (or each of `paths`) is put at its low and its high end, all
+    others staying central; effects are differences to the central answer. `evaluate` must broadcast: it is called
+    once for the facts and once for all ends together.
+    """
+    fresh = Values(values.facts)
+    central = float(np.median(evaluate(fresh)))
+    used = list(fresh.used) if paths is None else paths
+    banded = [path for path in used if _ends(values, path) is not None]
+    draws = {}
+    for row, path in enumerate(banded):
+        column = np.full(2 * len(banded), values.facts[path].value)
+        column[2 * row : 2 * row + 2] = _ends(values, path)
+        draws[path] = column
+    if not banded:
+        return []
+    answers = np.broadcast_to(evaluate(Values(values.facts, draws, 2 * len(banded))), (2 * len(banded),))
+    rows = []
+    for row, path in enumerate(banded):
+        low, high = _ends(values, path) or (0.0, 0.0)
+        effects = (float(answer) - central for answer in answers[2 * row : 2 * row + 2])
+        rows.append(
+            dict(
+                zip(
+                    ("fact", "low", "high", "effect_low", "effect_high"),
+                    (path, low, high, *effects),
+                    strict=True,
+                )
+            )
+        )
+    return sorted(rows, key=lambda row: -max(abs(row["effect_low"]), abs(row["effect_high"])))
+
+
+def _ends(values: Values, path: str) -> tuple[float, float] | None:
+    fact = values.facts[path]
+    if fact.low is None and fact.high is None:
+        return None
+    return (fact.value if fact.low is None else fact.low, fact.value if fact.high is None else fact.high)
