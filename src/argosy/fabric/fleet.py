@@ -7,6 +7,7 @@ from typing import Any
 
 from argosy.fabric import analysis
 from argosy.fabric.bill import bill
+from argosy.fabric.record import design_record
 from argosy.fabric.topologies import Design, DesignError, Topology, build
 from argosy.fabric.topologies.direct import most_cubic, supernode_links, torus_links_of_chip
 from argosy.facts import load_catalog
@@ -31,7 +32,7 @@ def plan_fabric(fleet: Any, values: Any) -> list[dict[str, Any]]:
 def fabric_row(role: str, topology: Topology, values: Any) -> dict[str, Any]:
     """One fabric as the plan tells it."""
     cables = topology.cables
-    costs = bill(cables, values)
+    costs = bill(topology, values)
     design = topology.design
     return {
         "role": role,
@@ -43,6 +44,7 @@ def fabric_row(role: str, topology: Topology, values: Any) -> dict[str, Any]:
         "hosts": cables.hosts,
         "endpoints": design.hosts * design.nics_per_host,
         "link_bps": design.rate,
+        "design": design_record(design),
         "injection_bps_per_direction": analysis.injection_bps(cables),
         "bisection_bps_per_direction": analysis.bisection_bps(cables),
         "oversubscription": analysis.oversubscription(cables),

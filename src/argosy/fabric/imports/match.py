@@ -124,11 +124,11 @@ class _Structure:
         self._take_certain()
         stack = [pair for pair in matched if self.open_ours.any()]
         while self.open_ours.any() and self.open_theirs.any():
-            pair = self._best_near(stack) if stack else self._seed()
-            if pair is None:
+            best = self._best_near(stack) if stack else self._seed()
+            if best is None:
                 break
-            self._take(*pair)
-            stack.append(pair)
+            self._take(*best)
+            stack.append(best)
         self._cards()
 
     def _take(self, ours: int, theirs: int) -> None:

@@ -73,9 +73,8 @@ def from_rows(
 ) -> Wires:
     """Wires from rows of (a, a_port, b, b_port, rate in bit/s, line)."""
     columns = list(zip(*rows, strict=True)) if rows else [()] * 6
-    whole = [np.array(columns[i], dtype=np.int64) for i in (0, 1, 2, 3, 5)]
-    rate = np.array(columns[4], dtype=float)
-    return Wires(tuple(devices), *whole[:4], rate, whole[4], notes)
+    a, a_port, b, b_port, line = (np.array(columns[i], dtype=np.int64) for i in (0, 1, 2, 3, 5))
+    return Wires(tuple(devices), a, a_port, b, b_port, np.array(columns[4], dtype=float), line, notes)
 
 
 def planned_wires(topology: Topology) -> Wires:
