@@ -18,6 +18,7 @@ from argosy.training import Device, Job, Layouts, Search, Stack, Steps
 from argosy.training.kernels.gemm import has_curve
 from argosy.training.memory import MemoryBreakdown, memory
 from argosy.training.memory_traits import StateBytes, memory_traits
+from argosy.training.rerank import by_schedule
 from argosy.training.search import OUT_OF_MEMORY, allowed, candidates
 from argosy.workload import count
 
@@ -192,6 +193,8 @@ def _plan_stage(context: Context, given: Training, stage: Stage, on: Machine) ->
         rank=ranked_by(context, given.search.objective),
     )  # fmt: skip
     if found.best is not None:
+        if given.search.objective == "time":
+            found = by_schedule(found, job, on.device, on.network, on.stack)
         layouts = found.best.layouts.take(slice(0, 1))
         return StagePlan(
             stage, job, layouts, found.best.take(slice(0, 1)), needed(layouts), found, True, device_bytes

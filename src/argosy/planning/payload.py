@@ -137,7 +137,9 @@ def search_entry(stage: StagePlan) -> dict[str, Any]:
             label = (
                 " × ".join(words) + f", micro-batch {fields['micro_batch']}, recompute {fields['recompute']}"
             )
-            best.append({"label": label, "step_time_s": float(stage.search.best.step_s[i]), **fields})
+            simulated = stage.search.simulated_s[i] if i < len(stage.search.simulated_s) else None
+            seconds = {"step_time_s": float(stage.search.best.step_s[i]), "simulated_step_time_s": simulated}
+            best.append({"label": label, **seconds, **fields})
     return {**stage.search.to_dict(), "best": best}
 
 

@@ -40,7 +40,11 @@ def searched(search: Mapping[str, Any]) -> str:
         f"best of {write.count(search['feasible'])} that fit, {write.count(search['evaluated'])} evaluated "
         f"in {write.duration(search['seconds'])}"
     )
-    return told + (f"; {ties} others within the model's uncertainty" if ties else "")
+    told += f"; {ties} others within the model's uncertainty" if ties else ""
+    simulated = search.get("simulated_step_time_s")
+    return told + (
+        f", ordered by their event schedules ({write.duration(simulated)} for the first)" if simulated else ""
+    )
 
 
 def left_out(search: Mapping[str, Any], most: int | None = None) -> str:

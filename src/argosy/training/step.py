@@ -56,7 +56,8 @@ class Steps:
     (6 N FLOPs at the nameplate peak of the format they run in), products_beyond_6n, attention_beyond_6n,
     recompute_at_peak, and what kernels lose: gemm_inefficiency, attention_inefficiency, memory_bound,
     launch. `mfu`: parameters_only, attention_causal, attention_full, peak_flops, peak_dtype, parameters;
-    `hfu` counts recomputation.
+    `hfu` counts recomputation. `pipeline_s`: the part of the step from the first forward
+    to the last backward, sends included: what an event simulation of the schedule replaces.
     """
 
     layouts: Layouts
@@ -66,6 +67,7 @@ class Steps:
     tokens_per_s: np.ndarray
     mfu: dict[str, Any]
     hfu: np.ndarray
+    pipeline_s: np.ndarray
 
     def take(self, index: Array) -> Steps:
         """The layouts that an index array or a mask selects; not for draws."""
@@ -81,6 +83,7 @@ class Steps:
             self.tokens_per_s[index],
             of(self.mfu),
             self.hfu[index],
+            self.pipeline_s[index],
         )
 
     def to_dict(self, i: int = 0) -> dict[str, Any]:
@@ -226,7 +229,8 @@ def _compose(
         mean("host") + stack.step_overhead_s + _activation_copies(job, device, stack, layouts, costs, means)
     )
     busy = mean("forward") + mean("backward")
-    breakdown["bubble"] = pipeline_seconds(layouts, stages) - busy
+    pipeline = pipeline_seconds(layouts, stages)
+    breakdown["bubble"] = pipeline - busy
     breakdown["pp_exposed"] = transfers(job, network, stack, layouts, hidden_state, stages)
     breakdown["dp_exposed"] = mean("fsdp") + gradient_exchange(job, network, stack, layouts, stages)
     breakdown["optimizer"] = optimizer(job, device, layouts, stages)
@@ -243,7 +247,9 @@ def _compose(
     recomputed = again.gemm_flops / mfu["peak_flops"] + again.attention_ideal
     hfu = mfu["attention_causal"] + recomputed / step
     useful = 6 * mfu["parameters"] * job.global_batch_sequences * job.sequence_length / layouts.gpus
-    return Steps(layouts, step, breakdown, _compute_parts(first, again, useful, shape), tokens, mfu, hfu)
+    parts = _compute_parts(first, again, useful, shape)
+    pipeline = np.broadcast_to(pipeline + breakdown["pp_exposed"], shape)
+    return Steps(layouts, step, breakdown, parts, tokens, mfu, hfu, pipeline)
 
 
 def _activation_copies(
