@@ -87,8 +87,8 @@ def test_wiring_numbers_ports_in_the_order_of_mention():
     wiring = Wiring()
     hosts = wiring.add_nodes("host", 2, 3, 0)
     leaf = wiring.add_nodes("leaf", 1, 4, 1)
-    wiring.connect("host-leaf", 1.0, hosts[[0, 1, 0]], leaf[[0, 0, 0]], RATE)
-    wiring.connect("host-leaf", 1.0, hosts[[0]], leaf[[0]], RATE)
+    wiring.connect("host-leaf", hosts[[0, 1, 0]], leaf[[0, 0, 0]], RATE)
+    wiring.connect("host-leaf", hosts[[0]], leaf[[0]], RATE)
     cables = wiring.finish()
     assert cables.a_port.tolist() == [0, 0, 1, 2] and cables.b_port.tolist() == [0, 1, 2, 3]
     assert not cables.problems()
@@ -98,7 +98,7 @@ def test_problems_name_the_fault():
     wiring = Wiring()
     host = wiring.add_nodes("host", 1, 1, 0)
     leaf = wiring.add_nodes("leaf", 2, 4, 1)
-    wiring.connect("host-leaf", 1.0, host[[0, 0]], leaf[[0, 0]], RATE)
+    wiring.connect("host-leaf", host[[0, 0]], leaf[[0, 0]], RATE)
     found = wiring.finish().problems()
     assert "host: 1 of 1 need 2 ports, but have 1" in found and "leaf: 1 of 2 have no cable" in found
     cables = wiring.finish()

@@ -12,6 +12,7 @@ import pytest
 from argosy.fabric import DesignError, build_network, plan_fabric
 from argosy.fabric.bill import bill, cheapest_module
 from argosy.fabric.fleet import fleet_design
+from argosy.fabric.hall import lay_out
 from argosy.fabric.topologies import Design, build
 from argosy.facts import FactError, Values, load_catalog
 from argosy.spec import Fleet
@@ -95,16 +96,32 @@ def test_a_given_share_of_the_wire_is_used(values):
 
 
 def test_bill_by_hand(values):
-    cables = build(Design("fat-tree", 64, 1, 64, 400e9, switch="QM9700")).cables
-    costs = bill(cables, values)
-    part, share = cheapest_module(400e9, 30.0, values)
-    facts = load_catalog().facts
-    module = {key: facts[f"optics.{part}.{key}"].value for key in ("price", "power")}
-    assert costs.usd == pytest.approx(facts["switches.QM9700.price"].value + 128 * share * module["price"])
-    assert costs.w == pytest.approx(facts["switches.QM9700.power"].value + 64 * share * module["power"])
+    """64 hosts in 16 cabinets of a square hall, one switch in the middle: every length by hand."""
+    topology = build(Design("fat-tree", 64, 1, 64, 400e9, switch="QM9700"))
+    facts = {path: fact.value for path, fact in load_catalog().facts.items()}
+    in_row = 9  # cabinets of 0.6 m, rows 3 m apart: 16·3/0.6 = 80, whose root is 8.9
+    places = [(0.6 * (rack % in_row), 3.0 * (rack // in_row)) for rack in range(16)]
+    middle = [sum(axis) / 16 for axis in zip(*places, strict=True)]
+    lengths = [abs(x - middle[0]) + abs(y - middle[1]) + 4 for x, y in places for _ in range(4)]
+    hall = lay_out(topology, values)
+    assert hall.length_m == pytest.approx(lengths)
+    costs, usd, w = bill(topology, values), facts["switches.QM9700.price"], facts["switches.QM9700.power"]
+    for length in lengths:
+        part, share = cheapest_module(400e9, length, values)
+        fibre = (
+            facts["optics.MPO-fibre.price"]
+            if "fibre" in load_catalog().entry("optics", part).text["medium"]
+            else 0
+        )
+        usd += 2 * share * facts[f"optics.{part}.price"] + fibre
+        w += share * facts[f"optics.{part}.power"]
+    assert costs.usd == pytest.approx(usd) and costs.w == pytest.approx(w)
 
 
-@pytest.mark.parametrize(("length", "medium"), [(2.0, "copper"), (30.0, "multimode"), (90.0, "single-mode")])
+@pytest.mark.parametrize(
+    ("length", "medium"),
+    [(2.0, "passive copper"), (4.5, "active copper"), (40.0, "multimode"), (90.0, "single-mode")],
+)
 def test_modules_follow_the_length(values, length, medium):
     part, _ = cheapest_module(400e9, length, values)
     assert medium in load_catalog().entry("optics", part).text["medium"]

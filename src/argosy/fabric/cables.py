@@ -16,6 +16,9 @@ import numpy as np
 class NodeGroup:
     """Nodes of one kind: `count` of them from id `first` on, each with `ports`; `tier` 0 for hosts, 1 for
     leaves...
+
+    `ports` counts links: where a physical port (`cages` of them; 0: as many as ports) is broken out into
+    several links, each counts.
     """
 
     name: str
@@ -24,6 +27,7 @@ class NodeGroup:
     ports: int
     tier: int
     switch: str = ""
+    cages: int = 0
 
     @property
     def ids(self) -> np.ndarray:
@@ -33,10 +37,10 @@ class NodeGroup:
 
 @dataclass(frozen=True)
 class Boundary:
-    """Cables of one kind: between which groups, and how long one is (m), which decides its modules."""
+    """Cables of one kind: between which groups; `in_rack` where both ends always share a rack."""
 
     name: str
-    length_m: float
+    in_rack: bool = False
 
 
 @dataclass(frozen=True)
@@ -131,28 +135,44 @@ class Wiring:
     columns: list[tuple[np.ndarray, ...]] = field(default_factory=list)
     next_port: np.ndarray = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
 
-    def add_nodes(self, name: str, count: int, ports: int, tier: int, switch: str = "") -> np.ndarray:
-        """A new group of nodes, or more nodes of an existing last group; their ids, shape (count,)."""
+    def add_nodes(
+        self, name: str, count: int, ports: int, tier: int, switch: str = "", cages: int = 0
+    ) -> np.ndarray:
+        """A new group of nodes; their ids, shape (count,)."""
         first = len(self.next_port)
         self.next_port = np.append(self.next_port, np.zeros(count, dtype=np.int64))
-        self.groups.append(NodeGroup(name, first, count, ports, tier, switch))
+        self.groups.append(NodeGroup(name, first, count, ports, tier, switch, cages))
         return np.arange(first, first + count)
 
     def connect(
-        self, boundary: str, length_m: float, a: np.ndarray, b: np.ndarray, rate: Any, circuit: Any = -1
+        self,
+        boundary: str,
+        a: np.ndarray,
+        b: np.ndarray,
+        rate: Any,
+        circuit: Any = -1,
+        a_port: Any = None,
+        in_rack: bool = False,
     ) -> None:
         """One cable from each of `a` to the node at the same place in `b` (ids, same shape), at `rate` bit/s
         one way.
+
+        Both ends take their node's next free port; `a_port` names those of `a` instead (same shape).
         """
+        shape = np.broadcast_shapes(np.shape(a), np.shape(b))
         a, b = (np.ascontiguousarray(ends).ravel() for ends in np.broadcast_arrays(a, b))
         index = next((i for i, known in enumerate(self.boundaries) if known.name == boundary), None)
         if index is None:
             index = len(self.boundaries)
-            self.boundaries.append(Boundary(boundary, length_m))
-        ports = self._take_ports(np.concatenate([a, b]))
-        rates = np.broadcast_to(np.asarray(rate, dtype=float), a.shape)
-        circuits = np.broadcast_to(np.asarray(circuit, dtype=np.int64), a.shape)
-        self.columns.append((a, ports[: len(a)], b, ports[len(a) :], rates, np.full(len(a), index), circuits))
+            self.boundaries.append(Boundary(boundary, in_rack))
+        if a_port is None:
+            ports = self._take_ports(np.concatenate([a, b]))
+            near, far = ports[: len(a)], ports[len(a) :]
+        else:
+            near, far = np.broadcast_to(a_port, shape).ravel(), self._take_ports(b)
+        rates = np.broadcast_to(np.asarray(rate, dtype=float), shape).ravel()
+        circuits = np.broadcast_to(np.asarray(circuit, dtype=np.int64), shape).ravel()
+        self.columns.append((a, near, b, far, rates, np.full(len(a), index), circuits))
 
     def _take_ports(self, nodes: np.ndarray) -> np.ndarray:
         """The next free port of each node, counting repeats: ports of the n-th mention come after the

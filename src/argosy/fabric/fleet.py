@@ -32,7 +32,7 @@ def plan_fabric(fleet: Any, values: Any) -> list[dict[str, Any]]:
 def fabric_row(role: str, topology: Topology, values: Any) -> dict[str, Any]:
     """One fabric as the plan tells it."""
     cables = topology.cables
-    costs = bill(cables, values)
+    costs = bill(topology, values)
     design = topology.design
     return {
         "role": role,

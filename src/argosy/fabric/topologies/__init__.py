@@ -3,7 +3,7 @@
 from functools import lru_cache
 
 from argosy.fabric.topologies import clos, direct
-from argosy.fabric.topologies.design import Design, DesignError, Domain, Topology
+from argosy.fabric.topologies.design import Design, DesignError, Domain, SwitchKind, Topology
 
 BUILDERS = {
     "fat-tree": clos.fat_tree,
@@ -11,6 +11,7 @@ BUILDERS = {
     "rail-optimized": clos.rail_optimized,
     "rail-only": clos.planes,
     "multi-plane": clos.planes,
+    "dual-tor": clos.dual_tor,
     "multi-pod": clos.multi_pod,
     "torus": direct.torus,
     "supernode": direct.supernode,
@@ -37,4 +38,4 @@ def build(design: Design) -> Topology:
     return BUILDERS[design.topology](design)
 
 
-__all__ = ["BUILDERS", "Design", "DesignError", "Domain", "Topology", "build"]
+__all__ = ["BUILDERS", "Design", "DesignError", "Domain", "SwitchKind", "Topology", "build"]

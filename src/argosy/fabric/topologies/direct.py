@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from argosy.fabric.cables import Wiring
-from argosy.fabric.topologies.design import LENGTH_M, Design, DesignError, Domain, Topology
+from argosy.fabric.topologies.design import Design, DesignError, Domain, Topology
 
 CUBE = (
     4  # side of the block that TPU v4 and v5p join by optical circuit switches (N. Jouppi et al., ISCA 2023)
@@ -18,6 +18,7 @@ NVL72_CHIP_PORTS = 72
 # P. Zuo et al., arXiv:2506.12708: 48 nodes of 8 NPUs; 7 planes; per node one first-level chip per plane,
 # which has 16 links to the 16 second-level chips of its plane.
 CLOUDMATRIX_NODES, CLOUDMATRIX_NPUS, CLOUDMATRIX_PLANES, CLOUDMATRIX_SPINES = 48, 8, 7, 16
+CLOUDMATRIX_NPUS_PER_RACK = 32  # 12 cabinets of four nodes, beside four of switches
 
 
 def most_cubic(hosts: int) -> tuple[int, int, int]:
@@ -46,11 +47,10 @@ def torus(design: Design) -> Topology:
             f"a torus of {'×'.join(map(str, shape))} has {math.prod(shape)} places, not {design.hosts}"
         )
     wiring = Wiring()
-    chips = wiring.add_nodes("host", design.hosts, 2 * len(shape), 0)
-    order = np.argsort([-side for side in shape], kind="stable")  # halves are cut across the longest side
-    grid = chips.reshape([shape[axis] for axis in order]).transpose(np.argsort(order))
+    wiring.add_nodes("host", design.hosts, 2 * len(shape), 0)
+    grid = chip_grid(shape)
     place = np.indices(shape)
-    optical = len(shape) == 3 and all(side % CUBE == 0 for side in shape)
+    optical = has_cubes(shape)
     crossings = []
     for axis, side in enumerate(shape):
         if side < 2:
@@ -59,7 +59,7 @@ def torus(design: Design) -> Topology:
         wanted = place[axis] < side - 1 if side == 2 else np.ones(shape, dtype=bool)
         crosses = optical & (place[axis] % CUBE == CUBE - 1) & wanted
         inside = wanted & ~crosses
-        wiring.connect("chip-chip", LENGTH_M["rack"], grid[inside], ahead[inside], design.rate)
+        wiring.connect("chip-chip", grid[inside], ahead[inside], design.rate)
         if optical:
             face = [place[other] % CUBE for other in range(3) if other != axis]
             switch = axis * CUBE**2 + face[0] * CUBE + face[1]
@@ -70,11 +70,32 @@ def torus(design: Design) -> Topology:
         circuit = 0
         for near, far, switch in crossings:
             number = circuit + np.arange(len(near))
-            wiring.connect("chip-ocs", LENGTH_M["hall"], near, switches[switch], design.rate, number)
-            wiring.connect("chip-ocs", LENGTH_M["hall"], far, switches[switch], design.rate, number)
+            wiring.connect("chip-ocs", near, switches[switch], design.rate, number)
+            wiring.connect("chip-ocs", far, switches[switch], design.rate, number)
             circuit += len(near)
     cables = wiring.finish()
     return Topology(design, cables, (), tuple(cables.problems()))
+
+
+def chip_grid(shape: Sequence[int]) -> np.ndarray:
+    """The id of the chip at every place, of the given shape: ids run along the longest side last, so that half of
+    them are cut off across it.
+    """
+    order = np.argsort([-side for side in shape], kind="stable")
+    return np.arange(math.prod(shape)).reshape([shape[axis] for axis in order]).transpose(np.argsort(order))
+
+
+def has_cubes(shape: Sequence[int]) -> bool:
+    """Whether a torus is built of blocks of 4×4×4 joined by optical circuit switches."""
+    return len(shape) == 3 and all(side % CUBE == 0 for side in shape)
+
+
+def cube_of_chips(shape: Sequence[int]) -> np.ndarray:
+    """The block of 4×4×4 of every chip, by its id, shape (chips,)."""
+    place, sides = np.indices(shape) // CUBE, [side // CUBE for side in shape]
+    cubes = np.empty(math.prod(shape), dtype=np.int64)
+    cubes[chip_grid(shape).ravel()] = np.ravel_multi_index(tuple(place), sides).ravel()
+    return cubes
 
 
 def supernode(design: Design) -> Topology:
@@ -115,10 +136,10 @@ def _nvl72(design: Design) -> Topology:
     chips = wiring.add_nodes("nvswitch", NVL72_CHIPS, NVL72_CHIP_PORTS, 1, "NVLink switch chip")
     wiring.connect(
         "accelerator-nvswitch",
-        LENGTH_M["rack"],
         np.repeat(accelerators, NVL72_CHIPS),
         np.tile(chips, design.hosts),
         design.rate,
+        in_rack=True,
     )
     cables = wiring.finish()
     return Topology(design, cables, (Domain("scale-up", design.hosts),), tuple(cables.problems()))
@@ -132,14 +153,13 @@ def _cloudmatrix(design: Design) -> Topology:
     second = wiring.add_nodes("l2", spines * planes, nodes, 2, "UB switch chip, level 2")
     node, plane = accelerators[:, None] // CLOUDMATRIX_NPUS, np.arange(planes)[None, :]
     wiring.connect(
-        "accelerator-l1", LENGTH_M["rack"], accelerators[:, None], first[node * planes + plane], design.rate
+        "accelerator-l1", accelerators[:, None], first[node * planes + plane], design.rate, in_rack=True
     )
     # Eight links below share sixteen above: those run at half the rate, so that level 1 does not
     # oversubscribe.
     node, plane, spine = np.indices((nodes, planes, spines))
     wiring.connect(
         "l1-l2",
-        LENGTH_M["row"],
         first[node * planes + plane],
         second[plane * spines + spine],
         design.rate * CLOUDMATRIX_NPUS / spines,

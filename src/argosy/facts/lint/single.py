@@ -61,7 +61,7 @@ _WRONG_KINDS = re.compile(r"\bspars|bidirectional|both ways|two-way|duplex", re.
 _DATE = re.compile(r"20\d\d-(0[1-9]|1[0-2])(-(0[1-9]|[12]\d|3[01]))?")
 _RATED = {"nodes.nic_rate", "switches.port_rate", "optics.rate", "links.rate", "accelerators.nic_bandwidth"}
 # bit/s of one port, Ethernet and InfiniBand
-_LINE_RATES = {10e9, 25e9, 40e9, 50e9, 100e9, 200e9, 400e9, 800e9, 1600e9}
+_LINE_RATES = {1e9, 10e9, 25e9, 40e9, 50e9, 100e9, 200e9, 400e9, 800e9, 1600e9}
 
 
 def _pattern(table: dict[str, str], section: str, fact: str) -> str | None:
