@@ -5,14 +5,17 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any
 
+from argosy.facility import spot_interruptions_per_s
 from argosy.facts import Catalog, Fact, FactError, Values
 from argosy.facts.catalog import suggest
 from argosy.facts.overrides import read_fact
 from argosy.reliability import failure_rates, spares_needed
-from argosy.spec import CatalogChoice, Fleet, Scenario, Spares, Training
+from argosy.spec import CatalogChoice, Fleet, RateOverride, Scenario, Spares, Training
 from argosy.spec.quantity import MODEL_FACTS
 from argosy.training import PRESETS, device_facts, residual_facts, stack_facts
 from argosy.training.memory_traits import memory_facts
+
+INTERRUPTION = "spot-interruption"  # the failure category of a node that its provider takes back
 
 
 @dataclass(frozen=True)
@@ -72,12 +75,26 @@ def context(scenario: Scenario) -> Context:
         "node": CatalogChoice(name=node),
     }
     values = Values(facts)
+    scenario = _with_interruptions(scenario, values)
     if scenario.fleet.spares.nodes is None:
         update["spares"] = Spares(nodes=_sufficient_spares(scenario, values, node_size))
     fleet = scenario.fleet.model_copy(update=update)
     return Context(
         scenario.model_copy(update={"fleet": fleet}), catalog, values, accelerator, node, node_size
     )
+
+
+def _with_interruptions(scenario: Scenario, values: Values) -> Scenario:
+    """The scenario with the provider's interruptions among its failures, where its fleet is rented on the spot market.
+
+    A rate under `reliability.overrides` stays as it is.
+    """
+    given = scenario.reliability
+    rate = spot_interruptions_per_s(values, scenario.prices)
+    if not rate or INTERRUPTION in given.overrides:
+        return scenario
+    overrides = {**given.overrides, INTERRUPTION: RateOverride(rate=rate, source="prices.spot_interruptions")}
+    return scenario.model_copy(update={"reliability": given.model_copy(update={"overrides": overrides})})
 
 
 def _sufficient_spares(scenario: Scenario, values: Values, node_size: int) -> int:
@@ -89,7 +106,7 @@ def _sufficient_spares(scenario: Scenario, values: Values, node_size: int) -> in
     nodes = -(-count // node_size)
     overrides = {name: override.rate_per_s for name, override in given.overrides.items()}
     rates = failure_rates(values, given.preset, count, nodes, overrides)
-    return int(min(spares_needed(rates, given.repair), nodes))
+    return int(min(spares_needed(rates, given.repair.time), nodes))
 
 
 def stack_name(job: Training) -> str:

@@ -10,7 +10,7 @@ from argosy.facts import Values
 from argosy.reliability.checkpoints import CheckpointCost, checkpoint_cost
 from argosy.reliability.goodput import Goodput, goodput
 from argosy.reliability.rates import FailureRates, failure_rates
-from argosy.reliability.recovery import Maintenance, Recovery, spares_needed
+from argosy.reliability.recovery import Maintenance, Recovery, restart_s, spares_needed
 from argosy.reliability.renewal import Lives, lives
 from argosy.spec import Reliability
 
@@ -59,7 +59,7 @@ def job_reliability(
     """
     overrides = {name: override.rate_per_s for name, override in settings.overrides.items()}
     rates = failure_rates(values, settings.preset, accelerators, nodes, overrides, populations)
-    suffice = spares_needed(rates, settings.repair)
+    suffice = spares_needed(rates, settings.repair.time)
     checkpoint, planned = settings.checkpoint, settings.maintenance
     cost = checkpoint_cost(
         values,
@@ -73,12 +73,23 @@ def job_reliability(
     )
     recovery = Recovery(
         settings.detection,
-        settings.restart,
+        _restart_s(values, settings, accelerators, cost),
         settings.policy,
         spare_nodes,
-        settings.repair,
+        settings.repair.time,
         replicas=replicas,
         pause_s=values["reliability.recovery.elastic_pause"],
     )
     maintenance = Maintenance(planned.per_day, planned.duration)
     return JobReliability(rates, cost, recovery, maintenance, checkpoint.interval, suffice)
+
+
+def _restart_s(values: Values, settings: Reliability, accelerators: Array, cost: CheckpointCost) -> Array:
+    """Seconds from knowing of a failure to training again: the time given, or the sum of its parts."""
+    given = settings.restart
+    if given.total is not None:
+        return given.total
+    load = cost.load_s if given.load is None else given.load
+    return restart_s(
+        values, accelerators, cost.size_bytes, 1.0, given.collectives, given.scheduling, given.container, load
+    )

@@ -131,16 +131,22 @@ def group_start_up_s(values: Values, ranks: Array, method: str = "optimised") ->
 
 
 def restart_s(
-    values: Values, ranks: Array, size_bytes: Array, read_bytes_per_s: Array, method: str = "optimised"
+    values: Values,
+    ranks: Array,
+    size_bytes: Array,
+    read_bytes_per_s: Array,
+    method: str | float = "optimised",
+    scheduling_s: Array | None = None,
+    container_s: Array = 0.0,
+    load_s: Array | None = None,
 ) -> Array:
-    """Seconds from knowing of a failure to computing again, built up: scheduling and containers, groups,
-    loading.
+    """Seconds from knowing of a failure to computing again, built up: scheduling, containers, groups, loading.
 
     `ranks`: processes; `size_bytes`: of the checkpoint, read once and spread; `read_bytes_per_s`: of the
-    storage. For scenarios that do not state a restart time.
+    storage. `method`: see `group_start_up_s`, or seconds. `scheduling_s` None takes the catalog's, which holds containers
+    and imports too; `load_s` None computes it. Grows with the ranks by the groups and with the model by the load.
     """
-    return (
-        values["reliability.recovery.scheduling"]
-        + group_start_up_s(values, ranks, method)
-        + checkpoint_law.transfer_time(size_bytes, read_bytes_per_s)
-    )
+    groups = group_start_up_s(values, ranks, method) if isinstance(method, str) else method
+    load = checkpoint_law.transfer_time(size_bytes, read_bytes_per_s) if load_s is None else load_s
+    scheduling = values["reliability.recovery.scheduling"] if scheduling_s is None else scheduling_s
+    return scheduling + container_s + groups + load

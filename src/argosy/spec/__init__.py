@@ -6,11 +6,12 @@ from argosy.spec.assertions import AssertionResult, check_assertions
 from argosy.spec.carbon import CarbonAccount, Profile
 from argosy.spec.facility import Facility, Site
 from argosy.spec.fleet import CatalogChoice, Fabric, Fleet, Spares, Storage
+from argosy.spec.hazards import Domain, RateOverride
 from argosy.spec.load import load, loads, presets
 from argosy.spec.model import MixtureOfExperts, ModelArchitecture, ModelError, MultiHeadLatentAttention
 from argosy.spec.prices import Currency, Period, Prices, Tariff
 from argosy.spec.problems import Problem, ScenarioError
-from argosy.spec.reliability import Checkpoint, Maintenance, RateOverride, Reliability
+from argosy.spec.reliability import Checkpoint, Maintenance, Reliability
 from argosy.spec.scenario import Assertion, Assumptions, Defaulted, Scenario
 from argosy.spec.schema import FieldRow, field_table, json_schema
 from argosy.spec.serving import Serving
@@ -25,6 +26,7 @@ __all__ = [
     "Checkpoint",
     "Currency",
     "Defaulted",
+    "Domain",
     "Fabric",
     "Facility",
     "FieldRow",

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from math import prod
 from typing import Any
 
+from argosy.spec.check_failures import failure_names
 from argosy.spec.problems import Problem, suggest
 from argosy.spec.quantity import MODEL_FACTS
 from argosy.spec.yaml_tree import Node, Path_
@@ -19,6 +20,7 @@ def faults(tree: Node, data: dict[str, Any]) -> Iterator[Problem]:
     yield from _catalog_names(tree)
     yield from _node_size(tree, data)
     yield from _overrides(tree)
+    yield from failure_names(tree)
     yield from _pods(tree, data)
     yield from _jobs(tree, data)
     yield from _assertions(tree, data)
