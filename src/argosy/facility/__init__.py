@@ -1,13 +1,16 @@
 """Power, heat, money, carbon and water of a fleet, each with its boundary."""
 
+from argosy.facility.building import Building, building
 from argosy.facility.capital import Asset, Capital, capital
 from argosy.facility.carbon import Made, carbon_payload, embodied, equivalents
-from argosy.facility.cooling import CLASSES, Overhead, Racks, needed_class, overhead, pack
+from argosy.facility.cooling import Overhead, overhead
 from argosy.facility.cost import Usage, cost, is_rented, owned, rented
-from argosy.facility.facility import BOUNDARY, ItLoad, facility, made
-from argosy.facility.market import market, spot_interruptions_per_s
+from argosy.facility.facility import BOUNDARY, facility, made
+from argosy.facility.load import ItLoad
+from argosy.facility.market import WHEN_AUTO, market, spot_interruptions_per_s
 from argosy.facility.money import Work, tco_payload, tornado
 from argosy.facility.node import NodePower, node_power
+from argosy.facility.packing import CLASSES, Racks, needed_class, pack
 from argosy.facility.phases import PowerPhases
 from argosy.facility.site import SiteNumbers, site_numbers
 from argosy.facility.timeline import PowerTimeline, step_timeline
@@ -16,7 +19,9 @@ from argosy.facility.water import water_payload
 __all__ = [
     "BOUNDARY",
     "CLASSES",
+    "WHEN_AUTO",
     "Asset",
+    "Building",
     "Capital",
     "ItLoad",
     "Made",
@@ -28,6 +33,7 @@ __all__ = [
     "SiteNumbers",
     "Usage",
     "Work",
+    "building",
     "capital",
     "carbon_payload",
     "cost",

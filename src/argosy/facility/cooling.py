@@ -1,4 +1,4 @@
-"""Cooling: which class a rack needs, and the PUE that a climate and a cooling class give."""
+"""Cooling: what a climate, a cooling class and a load add to every watt of IT."""
 
 from __future__ import annotations
 
@@ -7,17 +7,23 @@ from typing import Any
 
 import numpy as np
 
+from argosy.facility.climate import MONTHS, PER_MONTH
 from argosy.facility.site import SiteNumbers
 from argosy.facts import Values
 from argosy.laws import cooling as law
+from argosy.laws import humidity as humidity_law
+from argosy.laws import power as power_law
 
 Array = Any  # float or numpy array (n,): one entry per draw
-CLASSES = ("air", "rear-door", "direct-to-chip", "immersion")
 
 
 @dataclass(frozen=True, slots=True)
 class Overhead:
-    """Watts beside one watt of IT, yearly means: what makes the PUE."""
+    """Watts beside one watt of IT: what makes the PUE. Yearly means, and `plant_by_month` (…, 12) without `electrical`.
+
+    `electrical`: conversion losses; `hottest`: all of the plant in the year's worst hour; `free_cooling_share`: of the
+    hours without any chiller for most of the heat, `partial_share`: with some; `litres_per_it_kwh`: evaporated on site.
+    """
 
     electrical: Array
     fans: Array
@@ -26,92 +32,121 @@ class Overhead:
     chiller: Array
     other: Array
     free_cooling_share: Array
+    partial_share: Array
+    plant_by_month: Array
+    hottest: Array
+    litres_per_it_kwh: Array
+
+    @property
+    def plant(self) -> Array:
+        """Yearly mean of everything but conversion losses."""
+        return self.fans + self.pumps + self.rejection + self.chiller + self.other
 
     @property
     def pue(self) -> Array:
         """Facility over IT, always at least one."""
-        overhead = self.electrical + self.fans + self.pumps + self.rejection + self.chiller + self.other
-        return law.power_usage_effectiveness(1.0, overhead)
+        return law.power_usage_effectiveness(1.0, self.electrical + self.plant)
+
+    @property
+    def pue_by_month(self) -> Array:
+        """The same, month by month, (…, 12)."""
+        return 1.0 + np.asarray(self.electrical)[..., None] + self.plant_by_month
 
 
-def overhead(values: Values, cooling: str, site: SiteNumbers) -> Overhead:
-    """The overhead of cooling class `cooling` at `site` at full load, mean over the year's temperatures.
+def overhead(
+    values: Values,
+    cooling: str,
+    site: SiteNumbers,
+    hall_loss: Array,
+    load_share: Array = 1.0,
+    heat_rejection: str = "dry",
+    supply_c: float | None = None,
+) -> Overhead:
+    """The overhead of cooling class `cooling` at `site`, over the year's weather.
 
-    Heat leaves through dry coolers; where the outside plus an approach is warmer than the supply, a chiller
-    works against the difference, for the air loop and the liquid loop each. All heat of losses and fans is
-    removed too. Plant constants are this model's own, each an assumption with a band; part load and humidity
-    are not modelled.
+    `hall_loss`: conversion losses inside the hall per IT watt, which are heat too; `load_share`: IT power over the peak
+    that the plant is built for, 0–1: fans and pumps follow the cube of their speed down to a floor. Heat leaves through
+    dry coolers, or evaporating ones in hours too warm for dry ones (`heat_rejection`); where the outside plus an
+    approach is warmer than the supply, a chiller takes over, first in part (it trims the loop's last degrees), then
+    wholly, for the air loop and the liquid loop each. `supply_c`: of the loop that the class is named for, instead of
+    the class's. Plant constants are this model's own, each an assumption with a band.
     """
     liquid = values[f"cooling.{cooling}.liquid_fraction"]
-    loss, fan, pump = (
-        values["facility.electrical.loss"],
-        values["facility.plant.air_fan"],
-        values["facility.plant.pump"],
+    share = np.clip(np.asarray(load_share, dtype=float), 1e-6, 1.0)
+    turned = power_law.affinity_power(share, values["facility.plant.speed_floor"]) / share
+    air_heat = 1.0 - liquid + hall_loss
+    fans = values["facility.plant.air_fan"] * air_heat * turned
+    pumps = values["facility.plant.pump"] * liquid * turned
+    air_supply, liquid_supply = _supplies(values, cooling, supply_c)
+    air = _loop(values, air_heat + fans, air_supply, site, share, heat_rejection)
+    water = _loop(values, liquid + pumps, liquid_supply, site, share, heat_rejection)
+    steady = fans + pumps + values["facility.electrical.other"]
+    moving = air.chiller + water.chiller + air.rejection + water.rejection
+    by_hour = np.asarray(steady)[..., None] + moving
+    leading = np.asarray(liquid)[..., None] > 0.5
+    by_month = by_hour.reshape(*by_hour.shape[:-1], MONTHS, PER_MONTH).mean(axis=-1)
+    return Overhead(
+        electrical=hall_loss,
+        fans=fans,
+        pumps=pumps,
+        rejection=(air.rejection + water.rejection).mean(axis=-1),
+        chiller=(air.chiller + water.chiller).mean(axis=-1),
+        other=values["facility.electrical.other"],
+        free_cooling_share=np.where(leading, water.mechanical == 0, air.mechanical == 0).mean(axis=-1),
+        partial_share=np.where(leading, _partly(water), _partly(air)).mean(axis=-1),
+        plant_by_month=by_month,
+        hottest=by_hour.max(axis=-1),
+        litres_per_it_kwh=(air.litres + water.litres).mean(axis=-1),
     )
-    air_heat = 1.0 - liquid + loss
-    fans, pumps = fan * air_heat, pump * liquid
-    air_heat, liquid_heat = air_heat + fans, liquid + pumps
-    air_chiller, air_free = _chiller(values, values[f"cooling.{cooling}.air_supply"], site)
-    water_chiller, water_free = _chiller(values, values[f"cooling.{cooling}.liquid_supply"], site)
-    chiller = air_heat * air_chiller + liquid_heat * water_chiller
-    rejection = values["facility.plant.rejection_fan"] * (air_heat + liquid_heat + chiller)
-    free: Array = np.where(np.asarray(liquid) > 0.5, water_free, air_free)
-    return Overhead(loss, fans, pumps, rejection, chiller, values["facility.electrical.other"], free[()])
-
-
-def _chiller(values: Values, supply_c: Array, site: SiteNumbers) -> tuple[Array, Array]:
-    """Chiller watts per watt of heat at a supply temperature, mean over the year; and the share of hours
-    without it."""
-    supply = np.asarray(supply_c, dtype=float)[..., None]
-    hot = site.outside_c() + np.asarray(values["facility.plant.approach"])[..., None]
-    lift = np.maximum(hot - supply, np.asarray(values["facility.plant.smallest_lift"])[..., None])
-    cop = law.carnot_fraction_cop(
-        supply, supply + lift, np.asarray(values["facility.plant.carnot_fraction"])[..., None]
-    )
-    free = hot <= supply
-    return np.where(free, 0.0, 1.0 / cop).mean(axis=-1), free.mean(axis=-1)
 
 
 @dataclass(frozen=True, slots=True)
-class Racks:
-    """How nodes are packed: nodes per rack, racks, watts of a full rack, and what limits it."""
+class _Loop:
+    """One loop over the hours of a year, (…, 288), per watt of IT: what carries its heat outside."""
 
-    nodes_per_rack: Array
-    count: Array
-    rack_w: Array
-    limited_by: str
-    fits: bool
-    reason: str
+    chiller: np.ndarray
+    rejection: np.ndarray
+    mechanical: np.ndarray
+    litres: np.ndarray
 
 
-def pack(values: Values, cooling: str, nodes: Array, node_w: Array, per_rack: int | None = None) -> Racks:
-    """Racks for `nodes` of `node_w` watts each (at the level that breakers are sized on) under `cooling`.
-
-    As many nodes as space and the class's heat limit allow, at least one; a rack above the limit does not
-    fit. `per_rack`: nodes of a rack that comes as one machine (NVL72: 18), which is never split.
-    """
-    limit = values[f"cooling.{cooling}.rack_limit"]
-    if per_rack is None:
-        by_heat = np.maximum(np.floor(limit / np.asarray(node_w, dtype=float)), 1.0)
-        space = values["facility.rack.nodes_by_space"]
-        limited = "heat" if np.median(by_heat) < np.median(space) else "space"
-        held = np.minimum(by_heat, space)
-    else:
-        limited, held = "machine", np.asarray(float(per_rack))
-    rack_w = held * node_w
-    fits = bool(np.median(rack_w) <= np.median(limit))
-    reason = "" if fits else _too_hot(values, cooling, float(np.median(rack_w)), float(np.median(limit)))
-    return Racks(held[()], np.ceil(nodes / held), rack_w, limited, fits, reason)
+def _partly(loop: _Loop) -> np.ndarray:
+    return (loop.mechanical > 0) & (loop.mechanical < 1)
 
 
-def _too_hot(values: Values, cooling: str, rack_w: float, limit_w: float) -> str:
-    needed = needed_class(values, rack_w)
-    advice = f"write facility.cooling: {needed}" if needed else "no class of the catalog carries it"
-    excess = f"a rack of {rack_w / 1e3:.0f} kW is above the {limit_w / 1e3:.0f} kW that {cooling} carries"
-    return f"{excess}; {advice}"
+def _supplies(values: Values, cooling: str, supply_c: float | None) -> tuple[Array, Array]:
+    """Supply temperatures of the air and the liquid loop, °C."""
+    air, liquid = values[f"cooling.{cooling}.air_supply"], values[f"cooling.{cooling}.liquid_supply"]
+    if supply_c is None:
+        return air, liquid
+    return (supply_c, liquid) if cooling == "air" else (air, supply_c)
 
 
-def needed_class(values: Values, rack_w: Array) -> str:
-    """The first cooling class whose limit carries a rack of `rack_w` watts; empty where none does."""
-    rack = float(np.median(rack_w))
-    return next((name for name in CLASSES if values.facts[f"cooling.{name}.rack_limit"].value >= rack), "")
+def _loop(
+    values: Values, heat: Array, supply_c: Array, site: SiteNumbers, share: Array, heat_rejection: str
+) -> _Loop:
+    """What it takes to bring `heat` (per IT watt) outside from a loop supplied at `supply_c`, hour by hour."""
+    heat, supply, part = (np.asarray(x, dtype=float)[..., None] for x in (heat, supply_c, share))
+    approach = np.asarray(values["facility.plant.approach"])[..., None]
+    outside = site.outside_c()
+    sink, wet = outside, np.zeros(outside.shape, dtype=bool)
+    if heat_rejection == "evaporative":
+        wet_approach = np.asarray(values["facility.plant.wet_approach"])[..., None]
+        wet = outside + approach > supply
+        sink = np.where(wet, site.wet_bulb_c(), outside)
+        approach = np.where(wet, wet_approach, approach)
+    excess = sink + approach - supply
+    mechanical = np.clip(excess / np.asarray(values["facility.plant.loop_rise"])[..., None], 0.0, 1.0)
+    lift = np.maximum(excess, np.asarray(values["facility.plant.smallest_lift"])[..., None])
+    cop = law.carnot_fraction_cop(
+        supply, supply + lift, np.asarray(values["facility.plant.carnot_fraction"])[..., None]
+    )
+    chiller = heat * mechanical / cop
+    # A cooler's air carries more heat per cubic metre the colder it is, so its fans slow down.
+    flow = np.minimum(part * approach / np.maximum(supply - sink, approach), 1.0)
+    speed = power_law.affinity_power(flow, np.asarray(values["facility.plant.speed_floor"])[..., None])
+    fan = np.asarray(values["facility.plant.rejection_fan"])[..., None]
+    rejection = fan * (heat + chiller) * speed / part
+    cycles = np.asarray(values["facility.plant.concentration_cycles"])[..., None]
+    litres = np.where(wet, (heat + chiller) * humidity_law.evaporated_litres_per_kwh(cycles), 0.0)
+    return _Loop(chiller, rejection, mechanical + np.zeros_like(chiller), litres + np.zeros_like(chiller))

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
+from argosy.facility.building import building
 from argosy.facility.carbon import Made, embodied, intensity, total
-from argosy.facility.cooling import Overhead, overhead, pack
+from argosy.facility.load import ItLoad
 from argosy.facility.node import NodePower
 from argosy.facility.phases import PowerPhases
 from argosy.facility.site import SiteNumbers
@@ -23,43 +23,6 @@ BOUNDARY = (
     "facility: IT × PUE at the utility meter; mean: measured power of the job; peak: every node at its cap"
 )
 CAP_CAUTION = "the power cap is below measured power: the slower clock is not in the step time"
-
-
-@dataclass(frozen=True, slots=True)
-class ItLoad:
-    """What draws power: `nodes` at work and `spare_nodes` idle, each as `node`; network in watts.
-
-    `network_w`: switches and optics of all fabrics. `storage_w` None: a share of the nodes' power for storage
-    and management together. `switches` and `storage_bytes` are what was made besides, for embodied carbon.
-    """
-
-    node: NodePower
-    nodes: Array
-    spare_nodes: Array = 0.0
-    network_w: Array = 0.0
-    storage_w: Array | None = None
-    switches: Array = 0.0
-    storage_bytes: Array = 0.0
-
-    def others_w(self, values: Values, nodes_w: Array) -> Array:
-        """Watts of network, storage and management, which hardly move with the load."""
-        if self.storage_w is not None:
-            return self.network_w + self.storage_w
-        return self.network_w + nodes_w * values["facility.it.storage_and_management"]
-
-    def mean_w(self, values: Values, phases: PowerPhases, busy_share: Array) -> Array:
-        """Mean IT watts over a run that steps `busy_share` of its time and waits, at idle activity,
-        otherwise."""
-        busy = self.node.at(phases.utilization(values))
-        waiting = self.node.at(values["facility.activity.idle"])
-        nodes_w = self.nodes * (busy_share * busy + (1.0 - busy_share) * waiting)
-        nodes_w = nodes_w + self.spare_nodes * self.node.idle_w
-        return nodes_w + self.others_w(values, self.nodes * self.node.measured_w)
-
-    def peak_w(self, values: Values) -> Array:
-        """IT watts with every node, spares too, at its cap: what breakers and transformers are sized on."""
-        nodes_w = (self.nodes + self.spare_nodes) * self.node.capped_w
-        return nodes_w + self.others_w(values, nodes_w)
 
 
 def facility(
@@ -80,20 +43,16 @@ def facility(
     (the parts of a computed PUE; None where the settings give one), `embodied_carbon_kg` (a band), `node_w`
     (four levels).
     """
-    mean, peak = load.mean_w(values, phases, busy_share), load.peak_w(values)
-    plant = None if settings.pue is not None else overhead(values, settings.cooling, site)
-    pue = settings.pue if plant is None else plant.pue
-    racks = pack(
-        values, settings.cooling, load.nodes + load.spare_nodes, load.node.capped_w, load.node.per_rack
-    )
+    hall = building(values, settings, site, load, load.mean_w(values, phases, busy_share))
+    mean, peak, pue, racks, plant = hall.it_mean_w, hall.it_peak_w, hall.pue, hall.racks, hall.plant
     it_kwh = power_law.energy_kwh(mean, duration_s)
     per_kwh = intensity(settings.carbon, site, duration_s)
-    margin = None if settings.envelope is None else 1.0 - peak * pue / settings.envelope
+    margin = None if settings.envelope is None else 1.0 - hall.meter_peak_w / settings.envelope
     return {
         "it_mean_w": mean,
         "it_peak_w": peak,
         "facility_mean_w": mean * pue,
-        "facility_peak_w": peak * pue,
+        "facility_peak_w": hall.meter_peak_w,
         "boundary": BOUNDARY,
         "pue": pue,
         "energy_kwh": it_kwh * pue,
@@ -109,8 +68,12 @@ def facility(
         "free_cooling_share": None if plant is None else plant.free_cooling_share,
         "overhead_w_per_it_w": None if plant is None else _parts(plant),
         "envelope_margin": margin,
-        "problems": [racks.reason] if racks.reason else [],
-        "cautions": [CAP_CAUTION] if load.node.cap_binds else [],
+        "pue_by_month": hall.pue_by_month,
+        "pue_peak": hall.meter_peak_w / peak,
+        "trips_first": hall.trips_first,
+        "tree_margin": hall.tree_margin,
+        "problems": [*racks.problems, *hall.tree_problems],
+        "cautions": [*([CAP_CAUTION] if load.node.cap_binds else []), *hall.tree_cautions],
     }
 
 
@@ -129,6 +92,6 @@ def _levels(node: NodePower) -> dict[str, Array]:
     }
 
 
-def _parts(plant: Overhead) -> dict[str, Array]:
+def _parts(plant: Any) -> dict[str, Array]:
     names = ("electrical", "fans", "pumps", "rejection", "chiller", "other")
     return {name: getattr(plant, name) for name in names}

@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 
 from argosy import units
+from argosy.facility.climate import Shape, shape_of, temperatures_c, wet_bulbs_c
 from argosy.facts import FactError, Values, load_catalog
 from argosy.spec import Facility, Prices
 
 Array = Any  # float or numpy array (n,): one entry per draw
-_MONTHS, _HOURS = 12, 8  # a typical day of each month, every three hours
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,22 +28,21 @@ class SiteNumbers:
     usd_per_j: Array
     kg_per_j: Array
     carbon_basis: str
+    humidity: Array = 0.65
+    region: str = ""
+
+    @property
+    def shape(self) -> Shape:
+        """How temperature and humidity run over the year."""
+        return shape_of(self.region)
 
     def outside_c(self) -> np.ndarray:
-        """Outside temperatures of a year, equally likely: shape (n, 288), or (288,) for scalars.
+        """Outside temperatures of a year, equally likely: shape (n, 288), or (288,) for scalars; see `climate`."""
+        return temperatures_c(self.shape, self.temperature_c, self.seasonal_c, self.daily_c, self.spread_c)
 
-        Two sines, over the year and over the day, and three equally likely kinds of weather (a three-point
-        normal).
-        """
-        month = np.sin(2 * np.pi * (np.arange(_MONTHS) + 0.5) / _MONTHS)
-        hour = np.sin(2 * np.pi * (np.arange(_HOURS) + 0.5) / _HOURS)
-        weather = np.array([-1.0, 0.0, 1.0]) * np.sqrt(1.5)  # variance one
-        season, day, today = (grid.ravel() for grid in np.meshgrid(month, hour, weather, indexing="ij"))
-        mean, seasonal, daily, spread = (
-            np.asarray(x, dtype=float)[..., None]
-            for x in (self.temperature_c, self.seasonal_c, self.daily_c, self.spread_c)
-        )
-        return np.asarray(mean + seasonal * season + daily * day + spread * today)
+    def wet_bulb_c(self) -> np.ndarray:
+        """Wet-bulb temperatures of the same moments, of the same shape."""
+        return wet_bulbs_c(self.shape, self.outside_c(), self.humidity)
 
 
 def site_numbers(values: Values, facility: Facility, prices: Prices) -> SiteNumbers:
@@ -55,7 +54,8 @@ def site_numbers(values: Values, facility: Facility, prices: Prices) -> SiteNumb
     site = facility.site
     price = next((x for x in (prices.electricity, site.electricity) if x is not None), None)
     carbon = site.carbon_intensity
-    region = f"regions.{_region(values, site.name)}"
+    place = _region(values, site.name)
+    region = f"regions.{place}"
     fact = values.facts.get(f"{region}.carbon_intensity")
     basis = "given in the scenario" if carbon is not None else (fact.kind if fact else "")
     temperature = site.temperature_c
@@ -70,6 +70,8 @@ def site_numbers(values: Values, facility: Facility, prices: Prices) -> SiteNumb
         _or(price, values, f"{region}.electricity", "USD/J", "electricity"),
         _or(carbon, values, f"{region}.carbon_intensity", "kg/J", "carbon_intensity"),
         f"location-based, grid of {site.name}: {basis}",
+        site.humidity if site.humidity is not None else values.get(f"{region}.humidity", 0.65),
+        place,
     )
 
 

@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from argosy.laws.arrays import Array, require
+from argosy.laws.arrays import Array, plain, require
 
 SECONDS_PER_HOUR = 3600.0
 JOULES_PER_KWH = 3.6e6
+REDUNDANCIES = ("N", "N+1", "2N")
 
 
 def facility_power(count: Array, device_w: Array, host_share_w: Array, pue: Array) -> Array:
@@ -53,3 +54,50 @@ def step_swing_w(count: Array, compute_w: Array, communication_w: Array) -> Arra
     """
     require(~(np.asarray(count) < 0), "count must not be negative")
     return count * (compute_w - communication_w)
+
+
+def conversion_loss_w(load_w: Array, rating_w: Array, fixed: Array, linear: Array, quadratic: Array) -> Array:
+    """Watts lost in a transformer, an uninterruptible supply or a busway: rating·(a + b·L + c·L²), L = load ÷ rating.
+
+    `load_w`: watts delivered at the output; `rating_w`: rated output of what is installed, above 0; `fixed` (a),
+    `linear` (b), `quadratic` (c): losses over the rating without load, per load, and per squared load (copper).
+    Good from no load to about 1.2 of the rating. Source: the usual loss model of transformers and converters
+    (IEC 60076-1 for no-load and load loss). ValueError for a negative load and a rating that is not positive.
+    """
+    require(~(np.asarray(load_w) < 0), "load must not be negative")
+    require(~(np.asarray(rating_w) <= 0), "rating must be above 0")
+    part = load_w / rating_w
+    return rating_w * (fixed + linear * part + quadratic * part**2)
+
+
+def units_needed(load_w: Array, usable_w: Array, oversubscription: Array = 1.0) -> Array:
+    """Whole units that carry a load: ⌈load ÷ (usable·oversubscription)⌉, at least one.
+
+    `load_w`: watts at the output of the level; `usable_w`: watts that one unit may carry for hours (rating × derating);
+    `oversubscription`: load over installed capacity that is accepted, 1 or more. A load within 1 part in 10⁹ of a
+    whole number of units takes that number. ValueError for an oversubscription below 1 and for units without power.
+    """
+    require(~(np.asarray(oversubscription) < 1), "oversubscription must be at least 1")
+    require(~(np.asarray(usable_w) <= 0), "usable power of a unit must be above 0")
+    return plain(np.maximum(np.ceil(load_w / (usable_w * oversubscription) - 1e-9), 1.0))
+
+
+def usable_units(units: Array, redundancy: str) -> Array:
+    """Units that may carry load when redundant ones have failed: n for N, n − 1 for N+1, n/2 for 2N.
+
+    ValueError for another word than N, N+1, 2N.
+    """
+    require(redundancy in REDUNDANCIES, f"redundancy must be one of {', '.join(REDUNDANCIES)}")
+    if redundancy == "2N":
+        return units / 2.0
+    return units - (1.0 if redundancy == "N+1" else 0.0)
+
+
+def affinity_power(fraction: Array, floor: Array = 0.0, exponent: Array = 3.0) -> Array:
+    """Power of a fan or pump over its rated power at a share of its rated flow: max(share, floor)^3.
+
+    `fraction`: flow ÷ rated flow, 0–1; `floor`: lowest share that the drive runs at; `exponent`: 3 for a duct or
+    pipe without a fixed head. Source: affinity laws of fans and pumps (similarity). ValueError for negative shares.
+    """
+    require(~(np.minimum(fraction, floor) < 0), "fraction and floor must not be negative")
+    return plain(np.maximum(fraction, floor) ** np.asarray(exponent, dtype=float))

@@ -9,6 +9,7 @@ from argosy.spec.fleet import CatalogChoice, Fabric, Fleet, Spares, Storage
 from argosy.spec.hazards import Domain, RateOverride
 from argosy.spec.load import load, loads, presets
 from argosy.spec.model import MixtureOfExperts, ModelArchitecture, ModelError, MultiHeadLatentAttention
+from argosy.spec.power_tree import Hall, PowerStage, PowerTree
 from argosy.spec.prices import Currency, Period, Prices, Tariff
 from argosy.spec.problems import Problem, ScenarioError
 from argosy.spec.reliability import Checkpoint, Maintenance, Reliability
@@ -31,6 +32,7 @@ __all__ = [
     "Facility",
     "FieldRow",
     "Fleet",
+    "Hall",
     "Layout",
     "Maintenance",
     "MixtureOfExperts",
@@ -39,6 +41,8 @@ __all__ = [
     "MultiHeadLatentAttention",
     "Overlap",
     "Period",
+    "PowerStage",
+    "PowerTree",
     "Precision",
     "Prices",
     "Problem",

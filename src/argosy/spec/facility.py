@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
+from pydantic import Field
+
 from argosy.spec.carbon import CarbonAccount, KilogramPerJoule
+from argosy.spec.power_tree import Hall, PowerTree
 from argosy.spec.quantity import (
     Fraction,
     Section,
     Shorthand,
+    Unit,
     UsdPerJoule,
     Watts,
     Word,
@@ -52,5 +56,18 @@ class Facility(Section):
     )
     envelope: Annotated[Watts | None, Word("none")] = setting(
         None, "power that the site can give to the fleet, cooling included", "not limiting"
+    )
+    heat_rejection: Literal["dry", "evaporative"] = setting(
+        "dry",
+        "where heat leaves: dry coolers, or coolers that evaporate water in hours too warm for dry ones",
+        "assumption: dry coolers",
+    )
+    supply_temperature_c: float | None = setting(
+        None, "of the liquid to the racks, or of the air where there is none, °C", "of the class", ge=5, le=60
+    )
+    power_tree: PowerTree = setting(PowerTree, "ratings from the utility to the rack", "sized to the fleet")
+    hall: Hall = setting(Hall, "an existing hall that the racks must fit", "built for the fleet")
+    ramp_limit: Annotated[float, Field(gt=0), Unit("W/s", "5 MW/s")] | None = setting(
+        None, "fastest change of power that the utility accepts", "not limiting"
     )
     carbon: CarbonAccount = setting(CarbonAccount, "how carbon is counted", "see its fields")
