@@ -119,6 +119,18 @@ def test_the_same_seed_gives_the_same_answer(small: dict):
     assert again == small
 
 
+def test_a_rack_with_spares_inside_is_a_smaller_domain():
+    text = (
+        "name: r\nfleet: {accelerator: GB200, count: 4096}\n"
+        "training: {model: llama-3.1-70b, tokens: 1e12, sequence_length: 8192, global_batch: 2048 sequences}\n"
+    )
+    whole = argosy.plan(argosy.loads(text), draws=10)
+    spared = argosy.plan(argosy.loads(text + "reliability: {rack_spares: {of: 72, needed: 64}}\n"), draws=10)
+    assert any("72 accelerators divides few layouts" in note for note in whole.payload["notes"])
+    assert not any("divides few layouts" in note for note in spared.payload["notes"])
+    assert spared.payload["training"][0]["layout"]["gpus"] == 4096
+
+
 def test_another_seed_moves_quantiles_but_not_the_nominal(small: dict):
     other = argosy.plan(argosy.loads(SMALL), draws=DRAWS, seed=1).to_dict()
     days, others = small["training"][0]["schedule"]["days"], other["training"][0]["schedule"]["days"]

@@ -49,15 +49,17 @@ class Transport:
     delivered: float | None = None
 
 
-def build_network(fleet: Any, values: Any) -> TieredNetwork | TorusNetwork:
+def build_network(fleet: Any, values: Any, used: int | None = None) -> TieredNetwork | TorusNetwork:
     """The network of a fleet's compute fabric, its domains and shares found from the cable list.
 
     `fleet`: spec.Fleet; `values`: facts.Values (scalars, or draws of shape (n,), which the network then
     carries). A supernode's own fabric gives the levels inside it; what joins supernodes is the first other
-    compute fabric. FactError (DesignError) for names and topologies that are not known.
+    compute fabric. `used`: accelerators of one scale-up domain that the job takes, where its others are spares
+    (64 of 72); None: all. FactError (DesignError) for names and topologies that are not known.
     """
     accelerator = load_catalog().entry("accelerators", fleet.accelerator.name).name
     domain = int(values.facts[f"accelerators.{accelerator}.scale_up_domain"].value)
+    domain = min(domain, used or domain)
     fabric = fleet.compute_fabric
     if fabric.topology == "torus":
         return torus_network(fleet, fabric, values, accelerator)

@@ -115,11 +115,11 @@ class JobPlan:
 def machine(context: Context, stack: str) -> Machine:
     """The device, network and stack of a scenario, as central numbers or as draws."""
     values = context.values
-    domain = int(values.facts[f"accelerators.{context.accelerator}.scale_up_domain"].value)
+    domain = context.scale_up_domain
     offloads = any(job.offload.optimizer or job.offload.activations for job in context.scenario.training)
     host = training.host_numbers(values, context.accelerator) if offloads else {}
     device = Device.from_values(values, context.accelerator, domain, **host)
-    return Machine(device, build_network(context.fleet, values), Stack.from_values(values, stack))
+    return Machine(device, build_network(context.fleet, values, domain), Stack.from_values(values, stack))
 
 
 def check_format(context: Context, given: Training) -> None:

@@ -50,7 +50,7 @@ def payload(
         "three_shares": three_shares(tree),
         "assumptions": assumptions(context),
         "facts": [{"path": path, **fact.to_dict()} for path, fact in sorted(context.values.used.items())],
-        "notes": notes(nominal, fabrics),
+        "notes": [*notes(nominal, fabrics), *rack_note(context)],
     }
     return dict(plain(answer))
 
@@ -172,6 +172,19 @@ def notes(run: FleetRun, fabrics: list[dict[str, Any]]) -> list[str]:
     for job in run.jobs:
         told += [f"{job.job.training.name} is {job.job.grade}: {reason}" for reason in job.job.grade_reasons]
     return told
+
+
+def rack_note(context: Context) -> list[str]:
+    """That powers of two do not divide a scale-up domain, where one spans several nodes and keeps no spares."""
+    domain = context.scale_up_domain
+    whole_powers = domain & (domain - 1) == 0
+    if whole_powers or context.fleet.count <= domain or context.scenario.reliability.rack_spares:
+        return []
+    used = 2 ** (domain.bit_length() - 1)
+    return [
+        f"a scale-up domain of {domain} accelerators divides few layouts; using {used} of them and keeping the others as "
+        f"spares in the rack may be faster: reliability: {{rack_spares: {{of: {domain}, needed: {used}}}}}"
+    ]
 
 
 def plain(value: Any) -> Any:
