@@ -98,7 +98,7 @@ def _system(scenario: Any, job: str | None) -> tuple[str, int, Any, Any]:
 
     def life(storage_bytes_per_s: float) -> Any:
         return job_reliability(
-            setting.values, scenario.reliability, setting.fleet.count, setting.nodes, setting.spare_nodes,
+            setting.values, setting.scenario.reliability, setting.fleet.count, setting.nodes, setting.spare_nodes,
             checkpoint_bytes(planned), storage_bytes_per_s, replicas=int(planned.main.layouts.dp[0]),
         )  # fmt: skip
 

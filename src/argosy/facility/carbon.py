@@ -127,7 +127,7 @@ def equivalents(values: Values, place: str, facility_kwh: Array, duration_s: Arr
     `facility_kwh` at the meter over `duration_s` seconds; `place`: one of PLACES.
     """
     path = f"facility.equivalents.household_{place}"
-    yearly, people = values[path], values["facility.equivalents.people_per_household"]
+    yearly, people = values[path] / KWH_J, values["facility.equivalents.people_per_household"]
     town = values["facility.equivalents.town"]
     households = site_law.households(facility_kwh * KWH_J / duration_s, yearly)
     return {

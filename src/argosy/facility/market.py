@@ -16,7 +16,7 @@ PATHS = {
     "reserved-3y": "reserved_3y",
     "spot": "spot",
 }
-WHEN_AUTO = "on_demand"  # what `auto` would pay where it rents without a price of its own
+WHEN_AUTO = "on-demand"  # the path whose price stands for the market where the scenario names none
 
 
 def rent_per_hour(values: Values, prices: Prices, accelerator: str) -> Array:
@@ -26,7 +26,7 @@ def rent_per_hour(values: Values, prices: Prices, accelerator: str) -> Array:
     """
     if prices.accelerator_hour is not None:
         return prices.accelerator_hour * 3600.0
-    path = f"prices.{accelerator}.{PATHS.get(prices.path, WHEN_AUTO)}"
+    path = f"prices.{accelerator}.{PATHS.get(prices.path, PATHS[WHEN_AUTO])}"
     if path not in values:
         known = [row["path"] for row in market(values, accelerator)]
         instead = f"one of the paths {', '.join(known)}, or " if known else ""

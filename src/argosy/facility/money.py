@@ -12,7 +12,7 @@ from argosy.facility.capital import HARDWARE, Capital
 from argosy.facility.cost import Usage, owned
 from argosy.facility.market import market
 from argosy.facility.site import SiteNumbers
-from argosy.facts import Values
+from argosy.facts import Fact, Values
 from argosy.laws import economics as law
 from argosy.spec import Prices
 
@@ -129,45 +129,42 @@ def in_currency(paid: dict[str, Any], prices: Prices) -> dict[str, Any] | None:
     }
 
 
-def tornado(
-    values: Values, evaluate: Callable[[Values], Array], paths: list[str] | None = None
-) -> list[dict[str, Any]]:
+def tornado(values: Values, evaluate: Callable[[Values], Array]) -> list[dict[str, Any]]:
     """What each uncertain fact does to `evaluate`, the largest effect first: {fact, low, high, effect_low, effect_high}.
 
-    Every fact that `evaluate` uses and that has a band (or each of `paths`) is put at its low and its high end, all
-    others staying central; effects are differences to the central answer. `evaluate` must broadcast: it is called
-    once for the facts and once for all ends together.
+    Every fact that `evaluate` uses and that has a band is put at its low and its high end, all others staying
+    central; effects are differences to the central answer, facts without any are left out. `evaluate` must
+    broadcast: it is called once for the centre and once for all ends together.
     """
     fresh = Values(values.facts)
     central = float(np.median(evaluate(fresh)))
-    used = list(fresh.used) if paths is None else paths
-    banded = [path for path in used if _ends(values, path) is not None]
-    draws = {}
-    for row, path in enumerate(banded):
-        column = np.full(2 * len(banded), values.facts[path].value)
-        column[2 * row : 2 * row + 2] = _ends(values, path)
-        draws[path] = column
-    if not banded:
+    ends = {path: band for path, fact in fresh.used.items() if (band := ends_of(fact)) is not None}
+    if not ends:
         return []
-    answers = np.broadcast_to(evaluate(Values(values.facts, draws, 2 * len(banded))), (2 * len(banded),))
-    rows = []
-    for row, path in enumerate(banded):
-        low, high = _ends(values, path) or (0.0, 0.0)
-        effects = (float(answer) - central for answer in answers[2 * row : 2 * row + 2])
-        rows.append(
-            dict(
-                zip(
-                    ("fact", "low", "high", "effect_low", "effect_high"),
-                    (path, low, high, *effects),
-                    strict=True,
-                )
-            )
-        )
-    return sorted(rows, key=lambda row: -max(abs(row["effect_low"]), abs(row["effect_high"])))
+    count = 2 * len(ends)
+    draws = {path: np.full(count, values.facts[path].value) for path in ends}
+    for row, (path, band) in enumerate(ends.items()):
+        draws[path][2 * row : 2 * row + 2] = band
+    effects = np.broadcast_to(evaluate(Values(values.facts, draws, count)), (count,)) - central
+    rows = [
+        tornado_row(path, *band, *map(float, effects[2 * row : 2 * row + 2]))
+        for row, (path, band) in enumerate(ends.items())
+    ]
+    return by_effect([row for row in rows if row["effect_low"] or row["effect_high"]])
 
 
-def _ends(values: Values, path: str) -> tuple[float, float] | None:
-    fact = values.facts[path]
+def ends_of(fact: Fact) -> tuple[float, float] | None:
+    """Low and high end of a fact's band, in its unit; None without one."""
     if fact.low is None and fact.high is None:
         return None
     return (fact.value if fact.low is None else fact.low, fact.value if fact.high is None else fact.high)
+
+
+def tornado_row(fact: str, low: float, high: float, effect_low: float, effect_high: float) -> dict[str, Any]:
+    """One bar: the ends of what is uncertain, in its own unit, and what each does to the answer."""
+    return {"fact": fact, "low": low, "high": high, "effect_low": effect_low, "effect_high": effect_high}
+
+
+def by_effect(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Bars in order of their larger effect."""
+    return sorted(rows, key=lambda row: -max(abs(row["effect_low"]), abs(row["effect_high"])))

@@ -118,7 +118,7 @@ def launch_job(scenario: Scenario, job: str | None = None, stage: str | None = N
         node_size=setting.node_size,
         nics=int(facts[f"nodes.{node}.nics"].value),
         nic_rate_bps=facts[f"nodes.{node}.nic_rate"].value,
-        scale_up=setting.scale_up_domain,
+        scale_up=int(facts[f"accelerators.{setting.accelerator}.scale_up_domain"].value),
         protocol=protocol,
         routing=fabric.routing or transport.get("habit", ""),
         topology=fabric.topology,

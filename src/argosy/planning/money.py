@@ -3,15 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from argosy.facility import Work, carbon_payload, made, site_numbers, tco_payload, tornado, water_payload
+from argosy.facility import (
+    WHEN_AUTO,
+    Work,
+    carbon_payload,
+    is_rented,
+    made,
+    market,
+    site_numbers,
+    tco_payload,
+    tornado,
+    water_payload,
+)
+from argosy.facility.money import by_effect, ends_of, tornado_row
 from argosy.facts import FactError, Values
 from argosy.planning.context import Context
 from argosy.planning.run import FleetRun, fleet_account
 from argosy.planning.site import NetworkAccount, it_load, network_account, purchase, usage
+from argosy.spec import Prices
 
 Array = Any  # float, or draws (n,)
 
@@ -63,27 +77,56 @@ def work(run: FleetRun) -> Work:
 def cost_tornado(
     context: Context, run: FleetRun, network: NetworkAccount, drawn: FleetRun | None
 ) -> list[dict[str, Any]]:
-    """What moves the whole cost of the run, in USD, the largest effect first."""
-    from dataclasses import replace
+    """What moves the whole cost of the run, in USD, the largest effect first.
 
-    def total_usd(values: Values) -> Array:
-        return fleet_account(replace(context, values=values), list(run.jobs), network).cost["total_usd"]
+    Facts of power and money at the ends of their bands; the scenario's lifetime and discount rate at the ends of the
+    catalog's (where the fleet is owned) or its rent at the ends of the market's (where it is rented); the days that
+    the work takes.
+    """
+
+    def total_usd(values: Values, prices: Prices | None = None) -> Array:
+        scenario = context.scenario
+        if prices is not None:
+            scenario = scenario.model_copy(update={"prices": prices})
+        changed = replace(context, values=values, scenario=scenario)
+        return fleet_account(changed, list(run.jobs), network).cost["total_usd"]
 
     rows = tornado(context.values, total_usd)
+    for field, ends in _price_bands(context).items():
+        effects = [
+            float(total_usd(context.values, context.scenario.prices.model_copy(update={field: end})))
+            - float(run.cost["total_usd"])
+            for end in ends
+        ]
+        rows.append(tornado_row(f"prices.{field}", *ends, *effects))
     if drawn is not None:
         rows.append(_days(run, drawn))
-    return sorted(rows, key=lambda row: -max(abs(row["effect_low"]), abs(row["effect_high"])))
+    return by_effect(rows)
+
+
+def _price_bands(context: Context) -> dict[str, tuple[float, float]]:
+    """The scenario's own prices that decide most, with the ends between which the catalog says they lie (SI units)."""
+    prices, facts = context.scenario.prices, context.values.facts
+    if is_rented(prices):
+        rents = [row for row in market(context.values, context.accelerator) if row["path"] == WHEN_AUTO]
+        if prices.accelerator_hour is None or not rents:
+            return {}
+        per_s = [
+            (end or rents[0]["usd_per_gpu_hour"]) / 3600.0 for end in (rents[0]["low"], rents[0]["high"])
+        ]
+        return {"accelerator_hour": (per_s[0], per_s[1])}
+    bands = {}
+    for field, path in (("lifetime", "lifetime_it"), ("discount_rate", "discount_rate")):
+        band = ends_of(facts[f"prices.capital.{path}"])
+        if band is not None:
+            bands[field] = band
+    return bands
 
 
 def _days(run: FleetRun, drawn: FleetRun) -> dict[str, Any]:
     """The run's length at its 5th and 95th percentile: step model, failures and fabric together."""
     days = run.wall_s / 86400.0
-    low, high = np.quantile(np.asarray(drawn.wall_s) / 86400.0, [0.05, 0.95])
-    per_day = run.cost["total_usd"] / days
-    return {
-        "fact": "days of the run (step model, failures)",
-        "low": float(low),
-        "high": float(high),
-        "effect_low": float((low - days) * per_day),
-        "effect_high": float((high - days) * per_day),
-    }
+    low, high = (float(end) for end in np.quantile(np.asarray(drawn.wall_s) / 86400.0, [0.05, 0.95]))
+    per_day = float(run.cost["total_usd"]) / days
+    name = "days of the run (step model, failures)"
+    return tornado_row(name, low, high, (low - days) * per_day, (high - days) * per_day)

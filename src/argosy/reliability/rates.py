@@ -60,6 +60,7 @@ def _categories() -> dict[str, Category]:
         "dependency": software,
         "nccl-watchdog": software,
         "any": Category("any", "gpu", "node"),
+        "spot-interruption": Category("provider", "node", "node"),
     }
 
 
