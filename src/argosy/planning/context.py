@@ -48,6 +48,13 @@ class Context:
         return self.spare_nodes * self.node_size
 
     @property
+    def scale_up_domain(self) -> int:
+        """Accelerators of one scale-up domain that jobs use: all, or those that are not spares inside the rack."""
+        whole = int(self.values.facts[f"accelerators.{self.accelerator}.scale_up_domain"].value)
+        spares = self.scenario.reliability.rack_spares
+        return min(whole, spares.needed) if spares else whole
+
+    @property
     def spare_nodes(self) -> int:
         """Hot spare nodes: those given, or those that suffice (settled when the context was made)."""
         return self.fleet.spares.nodes or 0
