@@ -6,10 +6,13 @@ port `b_port` of node `b`. Everything is a NumPy column, so that a hundred thous
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
+
+
+COLUMNS = ("a", "a_port", "b", "b_port", "rate", "boundary", "circuit")  # one number per cable
 
 
 @dataclass(frozen=True)
@@ -103,6 +106,33 @@ class CableList:
         between = tier[low] != tier[high]
         node = low if upwards else high
         return np.bincount(node[between], weights=self.rate[between], minlength=self.nodes)
+
+    def kept(self, cables: np.ndarray) -> CableList:
+        """The same nodes with some of the cables: `cables` are their indices, or True where one stays.
+
+        An optical circuit that loses one of its two fibres loses the other.
+        """
+        kept = np.arange(len(self))[cables]
+        circuits, fibres = np.unique(self.circuit[kept], return_counts=True)
+        halves = circuits[(circuits >= 0) & (fibres == 1)]
+        kept = kept[~np.isin(self.circuit[kept], halves)]
+        return replace(self, **{name: getattr(self, name)[kept] for name in COLUMNS})
+
+    def without_hosts(self, hosts: np.ndarray) -> CableList:
+        """The list without the hosts of these ids (distinct) and their cables; ids after them move up."""
+        gone = np.zeros(self.nodes, dtype=bool)
+        gone[hosts] = True
+        shifted = np.cumsum(~gone) - 1
+        groups = tuple(
+            replace(
+                group,
+                first=group.first - int(gone[: group.first].sum()),
+                count=group.count - int(gone[group.ids].sum()),
+            )
+            for group in self.groups
+        )
+        left = self.kept(~(gone[self.a] | gone[self.b]))
+        return replace(left, groups=groups, a=shifted[left.a], b=shifted[left.b])
 
     def problems(self) -> list[str]:
         """What cannot be built: a port used twice, more cables at a node than it has ports, nodes left

@@ -8,6 +8,7 @@ from typing import Any
 from argosy.fabric import analysis
 from argosy.fabric.bill import bill
 from argosy.fabric.record import design_record
+from argosy.fabric.switches import catalog_kind, usual_switch, with_larger_switches, with_switch
 from argosy.fabric.topologies import Design, DesignError, Topology, build
 from argosy.fabric.topologies.direct import most_cubic, supernode_links, torus_links_of_chip
 from argosy.facts import load_catalog
@@ -72,7 +73,7 @@ def fleet_topology(fleet: Any, fabric: Any) -> Topology:
     design = fleet_design(fleet, fabric)
     topology = build(design)
     if topology.problems and design.topology == "multi-pod":
-        for larger in _larger_switches(design):
+        for larger in with_larger_switches(design):
             above = build(larger)
             if not above.problems:
                 return above
@@ -95,6 +96,7 @@ def fleet_design(fleet: Any, fabric: Any) -> Design:
     hosts = -(-fleet.count // per_node) + (fleet.spares.nodes or 0)
     if fabric.topology == "multi-pod":
         hosts = _pod_hosts(fabric, per_node, hosts)
+    slow = fabric.slow_nodes
     design = Design(
         fabric.topology,
         hosts,
@@ -107,12 +109,19 @@ def fleet_design(fleet: Any, fabric: Any) -> Design:
         fabric.planes,
         fabric.shape,
         accelerators_per_host=per_node,
+        hosts_per_rack=fabric.nodes_per_rack,
+        kinds=tuple((tier, catalog_kind(name)) for tier, name in sorted(fabric.switches.items())),
+        rates=tuple(sorted(fabric.link_rates.items())),
+        host_rates=() if slow is None else ((slow.nodes, slow.link),),
+        card_ports=fabric.card_ports or (2 if fabric.topology == "dual-tor" else 1),
+        hosts_per_leaf=fabric.nodes_per_leaf,
+        rails=fabric.rails,
+        twist=fabric.twist,
     )
     if fabric.topology in NOT_TREES:
         return _direct_design(fleet, design)
     protocol = fleet_protocol(fleet, fabric)
-    switch = catalog.entry("switches", fabric.switch).name if fabric.switch else _usual_switch(link, protocol)
-    return replace(design, radix=_radix(switch, link), switch=switch)
+    return with_switch(design, fabric.switch or usual_switch(link / design.card_ports, protocol))
 
 
 def fleet_node(fleet: Any) -> str:
@@ -163,47 +172,3 @@ def _direct_design(fleet: Any, design: Design) -> Design:
     # Every supernode is wired alike: the drawing is of one, and `pods` says how many.
     rate = one_way / supernode_links(domain)
     return replace(design, hosts=domain, nics_per_host=1, rate=rate, pods=-(-fleet.count // domain))
-
-
-def _usual_switch(link: float, protocol: str) -> str:
-    """The catalog's first switch of this protocol whose ports run at, or divide into, `link` bit/s."""
-    entries = load_catalog().section("switches")
-    family = "infiniband" if protocol == "infiniband" else "roce"
-    for exact in (True, False):
-        for entry in entries:
-            rate = entry.facts["port_rate"].value
-            if entry.text.get("protocol") == family and (
-                rate == link if exact else rate > link and rate % link == 0
-            ):
-                return entry.name
-    raise DesignError(
-        f"no {family} switch of the catalog has ports of {link / 1e9:g} Gb/s; name one: switch: ..."
-    )
-
-
-def _radix(switch: str, link: float) -> int:
-    """Ports of a switch at `link` bit/s: faster ports are broken out into as many as they hold."""
-    facts = load_catalog().entry("switches", switch).facts
-    ports, rate = int(facts["ports"].value), facts["port_rate"].value
-    if rate < link:
-        raise DesignError(
-            f"{switch} has ports of {rate / 1e9:g} Gb/s, too slow for links of {link / 1e9:g} Gb/s"
-        )
-    return ports * int(rate // link)
-
-
-def _larger_switches(design: Design) -> list[Design]:
-    """The design with each larger switch of the same family above its leaves, the smallest first."""
-    catalog = load_catalog()
-    family = catalog.entry("switches", design.switch).text.get("protocol")
-    larger = []
-    for entry in catalog.section("switches"):
-        if (
-            entry.text.get("protocol") == family
-            and entry.facts["port_rate"].value >= design.rate
-            and "price" in entry.facts
-        ):
-            radix = _radix(entry.name, design.rate)
-            if radix > design.radix:
-                larger.append(replace(design, upper_radix=radix, upper_switch=entry.name))
-    return sorted(larger, key=lambda one: one.upper_radix or 0)

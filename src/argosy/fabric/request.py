@@ -12,6 +12,7 @@ from argosy.fabric.build import Transport, network_over
 from argosy.fabric.fleet import fabric_row
 from argosy.fabric.network import KINDS, TieredNetwork, group_spread
 from argosy.fabric.pairs import NET_RING_S
+from argosy.fabric.switches import matching_switch, with_switch
 from argosy.fabric.topologies import Design, DesignError, Topology, build
 from argosy.fabric.topologies.direct import most_cubic
 from argosy.fabric.torus import TorusNetwork
@@ -26,13 +27,9 @@ def requested_topology(design: Design) -> Topology:
     any.
     """
     if design.switch:
-        design = _with_switch(design)
-    else:
-        for entry in load_catalog().section("switches"):
-            facts = entry.facts
-            if facts["ports"].value == design.radix and facts["port_rate"].value == design.rate:
-                design = replace(design, switch=entry.name)
-                break
+        design = with_switch(design, design.switch)
+    elif design.radix:
+        design = replace(design, switch=matching_switch(design.radix, design.rate))
     return build(design)
 
 
@@ -101,11 +98,3 @@ def collective_payload(
             for name, domains, rounds, bound in spread
         ],
     }
-
-
-def _with_switch(design: Design) -> Design:
-    """The design with its switch's catalog name and, where no radix was given, its ports."""
-    entry = load_catalog().entry("switches", design.switch)
-    ports, rate = int(entry.facts["ports"].value), entry.facts["port_rate"].value
-    radix = design.radix or ports * int(rate // design.rate)
-    return replace(design, switch=entry.name, radix=radix)

@@ -25,11 +25,14 @@ Topology = Literal[
     "rail-optimized",
     "rail-only",
     "multi-plane",
+    "dual-tor",
     "multi-pod",
     "torus",
     "supernode",
     "dragonfly",
+    "dragonfly+",
 ]
+Tier = Literal["leaf", "spine", "core"]
 STORAGE_PER_ACCELERATOR = (
     2e12 / 16384
 )  # byte/s; Llama 3 (arXiv:2407.21783, section 3.3.1): 2 TB/s sustained for 16,384 GPUs
@@ -75,6 +78,13 @@ def _ratio(given: Any) -> Any:
 Ratio = Annotated[float, Field(ge=1), Shorthand(_ratio, {"type": "string", "examples": ["7:1"]})]
 
 
+class SlowNodes(Section):
+    """A group of nodes whose cards are slower than the fabric's."""
+
+    nodes: int = required("how many, the first of the fleet", gt=0)
+    link: BitsPerSecond = required("rate of one of their cards, each way")
+
+
 class Fabric(Section):
     """One network of the fleet."""
 
@@ -87,6 +97,18 @@ class Fabric(Section):
     )
     switch: str | None = setting(
         None, "catalog name of the switch", "the catalog's switch for this link rate and protocol"
+    )
+    switches: dict[Tier, str] = setting(
+        dict, "catalog names of the switches of single tiers: `leaf`, `spine`, `core`", "`switch` in every tier"
+    )
+    link_rates: dict[Literal["leaf-spine", "spine-core"], BitsPerSecond] = setting(
+        dict, "rate of the links between switches, where it is not that of the cards", "`link`"
+    )
+    slow_nodes: SlowNodes | None = setting(
+        None, "nodes with slower cards than the others", "assumption: all nodes are alike"
+    )
+    card_ports: int | None = setting(
+        None, "ports of one card, which share its rate", "1, and 2 for dual-tor", gt=0, le=8
     )
     nics_per_node: int | None = setting(
         None, "network cards of one node on this fabric", "from the node", gt=0
@@ -105,6 +127,18 @@ class Fabric(Section):
         None, "parallel planes of a multi-plane fabric", "one per network card", gt=0
     )
     shape: tuple[int, ...] | None = setting(None, "sides of a torus", "as cubic as the count allows")
+    twist: bool = setting(
+        False, "close a torus of sides n, n, 2n or n, 2n, 2n with a twist", "assumption: not twisted"
+    )
+    rails: bool | None = setting(
+        None, "card i of every node of a unit on the unit's leaf i", "as the topology has it"
+    )
+    nodes_per_leaf: int | None = setting(
+        None, "nodes under one leaf", "as many as its ports take; 2 in a multi-pod fabric without rails", gt=0
+    )
+    nodes_per_rack: int | None = setting(
+        None, "nodes in a cabinet, from which cables get their lengths", "the hall's: halls.default", gt=0
+    )
     oversubscription: dict[str, Ratio] = setting(
         dict,
         "by tier (`leaf-uplink`, `spine-uplink`, `pod-uplink`): capacity below ÷ capacity above",

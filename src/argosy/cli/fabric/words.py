@@ -29,6 +29,51 @@ def places(shape: tuple[int, ...] | None) -> int | None:
     return None if shape is None else math.prod(shape)
 
 
+def by_tier(given: list[str], option: str, tiers: tuple[str, ...]) -> tuple[str | None, dict[str, str]]:
+    """`["64", "spine:128"]` as ("64", {"spine": "128"}): what holds everywhere, and what in one of `tiers`."""
+    everywhere, single = None, {}
+    for text in given:
+        tier, colon, value = text.partition(":")
+        if not colon:
+            everywhere = text
+        elif tier.strip() in tiers and value.strip():
+            single[tier.strip()] = value.strip()
+        else:
+            raise typer.BadParameter(f"{option} {text!r}: write a value, or TIER:VALUE with one of {', '.join(tiers)}")
+    return everywhere, single
+
+
+def count(text: str, option: str) -> int:
+    """A whole number above zero."""
+    if not text.isdigit() or int(text) == 0:
+        raise typer.BadParameter(f"{option} {text!r}: write a whole number above zero")
+    return int(text)
+
+
+def host_rates(given: list[str]) -> tuple[tuple[int, float], ...]:
+    """`["64:200 Gb/s"]` as ((64, 200e9),): the first 64 hosts have cards of this rate."""
+    found = []
+    for text in given:
+        hosts, colon, rate = text.partition(":")
+        if not colon:
+            raise typer.BadParameter(f"--host-rate {text!r}: write HOSTS:RATE, such as '64:200 Gb/s'")
+        found.append((count(hosts.strip(), "--host-rate"), parse(rate.strip(), "bit/s", "--host-rate")))
+    return tuple(found)
+
+
+def numbers(text: str | None, option: str) -> tuple[int, ...]:
+    """`5,17,20-23` as whole numbers."""
+    if text is None:
+        return ()
+    found: list[int] = []
+    for part in text.split(","):
+        first, dash, last = part.strip().partition("-")
+        if not first.isdigit() or (dash and not last.isdigit()):
+            raise typer.BadParameter(f"{option} {text!r}: write numbers such as 5,17,20-23")
+        found += range(int(first), int(last if dash else first) + 1)
+    return tuple(found)
+
+
 def oversubscriptions(given: list[str]) -> tuple[tuple[str, float], ...]:
     """`pod-uplink:7` as ("pod-uplink", 7.0)."""
     from argosy.fabric.request import TIER_KEYS

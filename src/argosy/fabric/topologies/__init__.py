@@ -1,6 +1,9 @@
 """Topologies as port-level cable lists: `build(design)` draws any that is known here."""
 
+from dataclasses import replace
 from functools import lru_cache
+
+import numpy as np
 
 from argosy.fabric.topologies import clos, direct
 from argosy.fabric.topologies.design import Design, DesignError, Domain, SwitchKind, Topology
@@ -33,9 +36,25 @@ def build(design: Design) -> Topology:
         )
     if design.rate <= 0:
         raise DesignError(f"a link needs a rate above zero, not {design.rate} bit/s")
-    if design.radix < 4 and design.topology not in ("torus", "supernode"):
-        raise DesignError(f"a switch of {design.radix} ports cannot build a tree: at least 4")
-    return BUILDERS[design.topology](design)
+    if design.topology not in ("torus", "supernode"):
+        for tier in (1, 2, 3):
+            if (ports := design.kind(tier).ports) < 4:
+                raise DesignError(
+                    f"a switch of {ports} ports cannot build a tree: at least 4; give the radix, or name a switch"
+                )
+    return _without_missing(BUILDERS[design.topology](design))
+
+
+def _without_missing(topology: Topology) -> Topology:
+    """The topology with the places of its design's missing hosts left empty: their cables are not pulled."""
+    missing = topology.design.missing
+    if not missing:
+        return topology
+    if not all(0 <= host < topology.design.hosts for host in missing):
+        raise DesignError(f"missing hosts are numbered 0 to {topology.design.hosts - 1}, not {max(missing)}")
+    cables = topology.cables.without_hosts(np.unique(missing))
+    note = f"{len(set(missing))} places of hosts stay empty: {', '.join(map(str, sorted(set(missing))[:8]))}"
+    return replace(topology, cables=cables, notes=(*topology.notes, note))
 
 
 __all__ = ["BUILDERS", "Design", "DesignError", "Domain", "SwitchKind", "Topology", "build"]

@@ -30,15 +30,17 @@ class Design:
     """The request. Rates in bit/s one way.
 
     `hosts` × `nics_per_host` cards of `rate` each, every card with `card_ports` ports that share its rate;
-    switches of `radix` ports; `upper_radix` for the tiers above the leaf, where they are other switches;
-    `kinds` names the switch of single tiers (`leaf`, `spine`, `core`, `tier-4`…). `rates` gives the links of
+    switches of `radix` ports of `port_rate` (None: of the fastest link at the switch); `upper_radix` for the
+    tiers above the leaf, where they are other switches; `kinds` names the switch of single tiers (`leaf`,
+    `spine`, `core`, `tier-4`…). `rates` gives the links of
     a boundary (`leaf-spine`, `spine-core`) another rate than the cards'; `host_rates` the cards of the first
     so many hosts. `tiers` None: the fewest that reach every host. `oversubscription`: pairs of a tier
     (`leaf-uplink`, `spine-uplink`, `pod-uplink`) and its capacity below ÷ capacity above. `hosts_per_leaf`
     None: as many as the leaf's ports take (2 in a multi-pod fabric without rails). `rails` None: as the
     topology has them. `missing`: hosts whose places stay empty. `twist`: a torus of sides n, n, 2n or n, 2n,
-    2n closed with a twist. `servers`: hosts at the end that are not the fleet's (storage). `link_count`:
-    links of an accelerator in a supernode. `accelerators_per_host` relates cards to accelerators.
+    2n closed with a twist. `servers`: hosts at the end that are not the fleet's (storage). `generation`: of
+    an accelerator in a domain of 8, which decides its switch chips. `accelerators_per_host` relates cards to
+    accelerators; `hosts_per_rack` None: as the machine or the hall has them.
     """
 
     topology: str
@@ -66,6 +68,7 @@ class Design:
     twist: bool = False
     servers: int = 0
     generation: str = ""
+    port_rate: float | None = None
 
     def kind(self, tier: int) -> SwitchKind:
         """The switch of a tier (1 for the leaf)."""
@@ -74,7 +77,7 @@ class Design:
             return named
         if tier > 1 and self.upper_radix:
             return SwitchKind(self.upper_switch or self.switch, self.upper_radix)
-        return SwitchKind(self.switch if tier == 1 else self.upper_switch or self.switch, self.radix)
+        return SwitchKind(self.switch, self.radix, self.port_rate)
 
     def link_rate(self, tier: int) -> float:
         """Rate of the links from a tier (0 for the hosts) to the one above: that of the boundary, else of one card
