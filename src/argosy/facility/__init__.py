@@ -9,11 +9,12 @@ from argosy.facility.facility import BOUNDARY, facility, made
 from argosy.facility.load import ItLoad
 from argosy.facility.market import WHEN_AUTO, market, spot_interruptions_per_s
 from argosy.facility.money import Work, tco_payload, tornado
-from argosy.facility.node import NodePower, node_power
+from argosy.facility.node import NodePower, clock_at_cap, node_power
 from argosy.facility.packing import CLASSES, Racks, needed_class, pack
 from argosy.facility.phases import PowerPhases
 from argosy.facility.site import SiteNumbers, site_numbers
 from argosy.facility.timeline import PowerTimeline, step_timeline
+from argosy.facility.tree_drawing import drawing, level_table
 from argosy.facility.water import water_payload
 
 __all__ = [
@@ -36,11 +37,14 @@ __all__ = [
     "building",
     "capital",
     "carbon_payload",
+    "clock_at_cap",
     "cost",
+    "drawing",
     "embodied",
     "equivalents",
     "facility",
     "is_rented",
+    "level_table",
     "made",
     "market",
     "needed_class",

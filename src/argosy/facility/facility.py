@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from argosy.facility.building import building
 from argosy.facility.carbon import Made, embodied, intensity, total
 from argosy.facility.load import ItLoad
@@ -22,7 +24,6 @@ BOUNDARY = (
     "IT: nodes at their inlets (hosts and fans included), spares, switches, optics, storage, management; "
     "facility: IT × PUE at the utility meter; mean: measured power of the job; peak: every node at its cap"
 )
-CAP_CAUTION = "the power cap is below measured power: the slower clock is not in the step time"
 
 
 def facility(
@@ -72,8 +73,8 @@ def facility(
         "pue_peak": hall.meter_peak_w / peak,
         "trips_first": hall.trips_first,
         "tree_margin": hall.tree_margin,
-        "problems": [*racks.problems, *hall.tree_problems],
-        "cautions": [*([CAP_CAUTION] if load.node.cap_binds else []), *hall.tree_cautions],
+        "problems": [*_unheld(load.node, settings), *racks.problems, *hall.tree_problems],
+        "cautions": [*_of_cap(load.node), *hall.tree_cautions],
     }
 
 
@@ -95,3 +96,23 @@ def _levels(node: NodePower) -> dict[str, Array]:
 def _parts(plant: Any) -> dict[str, Array]:
     names = ("electrical", "fans", "pumps", "rejection", "chiller", "other")
     return {name: getattr(plant, name) for name in names}
+
+
+def _of_cap(node: NodePower) -> list[str]:
+    """What a binding power cap does, in words."""
+    if not node.cap_binds:
+        return []
+    clock = float(np.median(node.clock))
+    return [
+        f"the power cap holds matrix products at {clock:.0%} of their clock (a model with a band; in the step time)"
+    ]
+
+
+def _unheld(node: NodePower, settings: Facility) -> list[str]:
+    if node.cap_held or settings.power_cap is None:
+        return []
+    least = float(np.median(node.board_measured_w))
+    return [
+        f"a power cap of {settings.power_cap:.0f} W is not held: a board draws {least:.0f} W at its lowest clock; "
+        f"write facility.power_cap: {np.ceil(least / 10) * 10:.0f} W or more"
+    ]

@@ -37,7 +37,7 @@ class ItLoad:
     def mean_w(self, values: Values, phases: PowerPhases, busy_share: Array) -> Array:
         """Mean IT watts over a run that steps `busy_share` of its time and waits, at idle activity,
         otherwise."""
-        busy = self.node.at(phases.utilization(values))
+        busy = phases.node_w(values, self.node)
         waiting = self.node.at(values["facility.activity.idle"])
         nodes_w = self.nodes * (busy_share * busy + (1.0 - busy_share) * waiting)
         nodes_w = nodes_w + self.spare_nodes * self.node.idle_w

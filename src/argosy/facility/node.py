@@ -9,6 +9,7 @@ import numpy as np
 
 from argosy.facts import FactError, Values, load_catalog
 from argosy.laws import power as law
+from argosy.laws import power_cap as cap_law
 
 Array = Any  # float or numpy array (n,): one entry per draw
 
@@ -20,7 +21,9 @@ class NodePower:
 
     `idle_w`: on, no job; `measured_w`: the most that dense training was measured to draw (less where a cap
     binds); `capped_w`: the most that the cap allows (nameplate without one); `nameplate_w`: the maker's
-    maximum.
+    maximum. `uncapped_w`: the measured maximum without the cap (None: the same). `board_measured_w`,
+    `board_capped_w`: of one accelerator board in these. `clock`: share of the full clock that a binding cap leaves;
+    `cap_held` False where not even the lowest clock stays below it.
     """
 
     idle_w: Array
@@ -29,12 +32,41 @@ class NodePower:
     nameplate_w: Array
     accelerators: int
     accelerator: str = ""
-    cap_binds: bool = False
     per_rack: int | None = None
+    uncapped_w: Array | None = None
+    board_measured_w: Array = 0.0
+    board_capped_w: Array = 0.0
+    clock: Array = 1.0
+    cap_held: bool = True
+
+    @property
+    def cap_binds(self) -> bool:
+        """True where the cap lowers the measured power, and with it the clock."""
+        return bool(np.median(self.clock) < 1.0)
 
     def at(self, utilization: Array) -> Array:
-        """Mean watts at a share of the way from idle to measured maximum."""
-        return law.power_at_utilization(self.idle_w, self.measured_w, utilization)
+        """Mean watts at a share of the way from idle to measured maximum; a cap cuts what lies above it."""
+        full = self.measured_w if self.uncapped_w is None else self.uncapped_w
+        return np.minimum(law.power_at_utilization(self.idle_w, full, utilization), self.measured_w)
+
+
+def clock_at_cap(values: Values, accelerator: str, cap_w: Array | None) -> Array:
+    """Share of its full clock that a board capped at `cap_w` watts keeps in dense work; 1 without a cap that binds.
+
+    By `laws.power_cap`, whose exponent and static share are assumptions with bands. Never below the lowest clock.
+    """
+    board = _board_measured(values, accelerator)
+    if cap_w is None or board is None:
+        return 1.0
+    static = board * values["cap.model.static_share"]
+    clock = cap_law.clock_at_cap(cap_w, board, static, values["cap.model.exponent"])
+    return np.maximum(clock, np.minimum(values["cap.model.lowest_clock"], 1.0))
+
+
+def _board_measured(values: Values, accelerator: str) -> Array | None:
+    """Watts of one board in dense training without a cap: measured, or else its nameplate; None for unknown boards."""
+    measured = values.get(f"accelerators.{accelerator}.power_measured")
+    return measured if measured is not None else values.get(f"accelerators.{accelerator}.power_nameplate")
 
 
 def node_power(
@@ -49,7 +81,8 @@ def node_power(
     What the catalog does not have for the node is built from its accelerators: nameplate by the usual ratio
     of server to chips, the measured maximum as a fraction of nameplate, idle from idle boards and a share of
     the host. A tray of a rack-scale machine carries its share of what the rack's nameplate holds beside the
-    trays (NVLink switches), at every level. Raises FactError where no nameplate is known.
+    trays (NVLink switches), at every level. A cap lowers the boards' share of the nameplate, and of the measured maximum
+    where it is below their measured power. Raises FactError where no nameplate is known.
     """
     board = _levels(values, f"accelerators.{accelerator}", ("idle", "measured", "nameplate"))
     own = _levels(values, f"nodes.{node}", ("idle", "measured_max", "nameplate"))
@@ -70,10 +103,40 @@ def node_power(
         idle = _built_idle(values, accelerators_per_node, board, nameplate)
     extra, per_rack = _rack_extra(values, node, accelerators_per_node, nameplate)
     idle, measured, nameplate = idle + extra, measured + extra, nameplate + extra
-    saved, measured_saved, binds = _cap(board, accelerators_per_node, cap_w)
-    capped = nameplate - saved
-    measured = np.minimum(measured - measured_saved, capped)
-    return NodePower(idle, measured, capped, nameplate, accelerators_per_node, accelerator, binds, per_rack)
+    count, full = accelerators_per_node, measured
+    top = board["nameplate"] if board["nameplate"] is not None else 0.0
+    working = _board_measured(values, accelerator)
+    working = top if working is None else working
+    if cap_w is None:
+        return NodePower(
+            idle, measured, nameplate, nameplate, count, accelerator, per_rack, None, working, top
+        )
+    clock = clock_at_cap(values, accelerator, cap_w)
+    held = np.maximum(cap_w, _lowest(values, working))
+    capped = nameplate - count * np.maximum(top - held, 0.0)
+    measured = np.minimum(measured - count * np.maximum(working - held, 0.0), capped)
+    return NodePower(
+        idle,
+        measured,
+        capped,
+        nameplate,
+        count,
+        accelerator,
+        per_rack,
+        full,
+        np.minimum(working, held),
+        np.minimum(top, held),
+        clock,
+        bool(np.median(held) <= np.median(cap_w)),
+    )
+
+
+def _lowest(values: Values, working_w: Array) -> Array:
+    """Watts of a board at dense work and its lowest clock."""
+    static = working_w * values["cap.model.static_share"]
+    return cap_law.power_at_clock(
+        np.minimum(values["cap.model.lowest_clock"], 1.0), working_w, static, values["cap.model.exponent"]
+    )
 
 
 def _levels(values: Values, entry: str, names: tuple[str, ...]) -> dict[str, Array]:
@@ -88,17 +151,6 @@ def _rack_extra(values: Values, node: str | None, count: int, nameplate: Array) 
         return 0.0, None
     per_rack = round(values[f"racks.{rack}.accelerators"] / count)
     return np.maximum(values[f"racks.{rack}.power_nameplate"] / per_rack - nameplate, 0.0), per_rack
-
-
-def _cap(board: dict[str, Array], count: int, cap_w: Array | None) -> tuple[Array, Array, bool]:
-    """Watts that a cap takes from the node's nameplate and from its measured maximum; whether it slows the
-    chips."""
-    if cap_w is None or board["nameplate"] is None:
-        return 0.0, 0.0, False
-    measured = board["measured"] if board["measured"] is not None else board["nameplate"]
-    saved = count * np.maximum(board["nameplate"] - cap_w, 0.0)
-    binds = bool(np.median(measured) > np.median(cap_w))
-    return saved, count * np.maximum(measured - cap_w, 0.0), binds
 
 
 def _built_idle(values: Values, count: int, board: dict[str, Array], nameplate: Array) -> Array:

@@ -7,10 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from argosy.facility.node import NodePower
-from argosy.facility.phases import PowerPhases
+from argosy.facility.phases import ACTIVITIES, PowerPhases
 from argosy.facts import Values
-
-ACTIVITIES = ("compute", "memory", "communication", "idle")
 
 
 @dataclass(frozen=True, slots=True)

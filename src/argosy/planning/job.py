@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -10,6 +10,7 @@ import numpy as np
 
 from argosy import training
 from argosy.fabric import build_network
+from argosy.facility import clock_at_cap
 from argosy.facts import FactError
 from argosy.planning.context import Context, stack_name
 from argosy.planning.objectives import phases, ranked_by
@@ -119,6 +120,10 @@ def machine(context: Context, stack: str) -> Machine:
     offloads = any(job.offload.optimizer or job.offload.activations for job in context.scenario.training)
     host = training.host_numbers(values, context.accelerator) if offloads else {}
     device = Device.from_values(values, context.accelerator, domain, **host)
+    cap = context.scenario.facility.power_cap
+    if cap is not None:  # a binding cap lowers the clock of every matrix product
+        clock = clock_at_cap(values, context.accelerator, cap)
+        device = replace(device, sustained_clock=device.sustained_clock * clock)
     return Machine(device, build_network(context.fleet, values, domain), Stack.from_values(values, stack))
 
 
