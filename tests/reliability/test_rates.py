@@ -100,7 +100,7 @@ def test_overrides_scale_a_group_and_replace_a_category(values: Values) -> None:
 def test_a_part_that_the_preset_lacks_can_be_given(values: Values) -> None:
     optic = 1 / (5e6 * HOUR)
     rates = failure_rates(values, "gpu-50000h", 16384, 2048, {"optic": optic}, populations={"optic": 100_000})
-    assert rates.by_component() == pytest.approx({"gpu": 16384 / (50_000 * HOUR), "optic": 1e5 * optic})
+    assert rates.by_component() == pytest.approx({"gpu": 16384 / (50_000 * HOUR), "network": 1e5 * optic})
 
 
 @pytest.mark.parametrize(

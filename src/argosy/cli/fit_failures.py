@@ -58,7 +58,7 @@ def run(
     """{overrides, before, after, tests, warnings}; rates per hour of one part, with their central 90 % interval."""
     from argosy.facts import FactError, Values, load_catalog
     from argosy.reliability import fit, presets
-    from argosy.reliability.rates import CATEGORIES
+    from argosy.reliability.rates import categories
 
     values = Values(load_catalog().facts)
     if preset not in presets(values):
@@ -68,7 +68,7 @@ def run(
     overrides, before, after = {}, {}, {}
     for category in sorted({each.category for each in log}):
         own = [each for each in log if each.category == category]
-        per = CATEGORIES[category].per if category in CATEGORIES else "node"
+        per = categories()[category].per if category in categories() else "node"
         rate, low, high = fit.rate_interval(len(own), window * (accelerators if per == "gpu" else nodes))
         after[category] = {
             "count": len(own), "per": per, "rate_per_h": rate * 3600, "low": low * 3600, "high": high * 3600,
@@ -92,7 +92,7 @@ def run(
             warnings.append(
                 f"{category}: {len(own)} failures: known within a factor of {high / rate:.1f} at best"
             )
-    unseen = [name for name in CATEGORIES if f"reliability.{preset}.{name}" in values and name not in after]
+    unseen = [name for name in categories() if f"reliability.{preset}.{name}" in values and name not in after]
     if unseen:
         warnings.append(f"never seen here, so left at the preset's rates: {', '.join(unseen)}")
     tests = {

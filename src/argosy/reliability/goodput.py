@@ -10,7 +10,7 @@ import numpy as np
 from argosy.laws import checkpoint as law
 from argosy.reliability.checkpoints import Cadence, CheckpointCost, cadence
 from argosy.reliability.rates import FailureRates
-from argosy.reliability.recovery import Maintenance, Recovery, spare_wait_share, spares_needed
+from argosy.reliability.recovery import Maintenance, Recovery, spares_needed
 from argosy.reliability.states import STATES
 
 Array = Any  # float or numpy array (n,): one entry per draw
@@ -134,7 +134,7 @@ def _inserted(rates: FailureRates, recovery: Recovery, stopping: Array) -> dict[
     """Seconds inserted per second of the active clock, by state."""
     if recovery.tolerant:
         return {"restart": rates.node_per_s * recovery.stall_s}
-    waiting = np.asarray(spare_wait_share(rates.node_per_s, recovery.repair_s, recovery.spare_nodes))
+    waiting = np.asarray(recovery.wait_share(rates.node_per_s))
     with np.errstate(divide="ignore"):
         return {"spare_wait": waiting / (1.0 - waiting), "queue": stopping * recovery.queue_s}
 

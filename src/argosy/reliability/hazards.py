@@ -9,6 +9,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from argosy.reliability.rates import CategoryRate, FailureRates
+
+Array = Any  # float, or numpy array (n,): one entry per draw
 EFFECTS = ("lose", "stop")
 
 
@@ -18,18 +21,16 @@ class Shock:
 
     `rate_per_s`: of one domain. `effect`: `lose`: each of its nodes that work for the job is lost with probability
     `reach`; `stop`: the job stops with probability `reach`, its nodes stay good (shared storage, an operator's mistake).
-    `domains`: how many there are (0: as many as cover nodes and spares); those beyond the fleet's nodes strike nobody of the
-    job. `repair_s`: seconds until lost nodes are back, None for the nodes' own repair time (a rack whose breaker tripped is
-    back sooner than a broken node).
+    As many domains as cover nodes and spares exist. `repair_s`: seconds until lost nodes are back, None for the nodes' own
+    repair time (a rack whose breaker tripped is back sooner than a broken node).
     """
 
     name: str
     nodes: int
-    rate_per_s: float
+    rate_per_s: Array
     reach: float = 1.0
     effect: str = "lose"
-    domains: int = 0
-    repair_s: float | None = None
+    repair_s: Array | None = None
 
     def __post_init__(self) -> None:
         if self.effect not in EFFECTS or self.nodes < 1 or not 0.0 < self.reach <= 1.0:
@@ -39,7 +40,7 @@ class Shock:
 
     def count(self, nodes: int) -> int:
         """Domains of this kind in a fleet of `nodes`, spares included."""
-        return self.domains or -(-nodes // self.nodes)
+        return -(-nodes // self.nodes)
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,9 +52,9 @@ class Slowdown:
     """
 
     name: str
-    rate_per_s: float
-    lasts_s: float
-    by: float
+    rate_per_s: Array
+    lasts_s: Array
+    by: Array
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,3 +131,19 @@ class Hazards:
             "giving up": self.give_up_after > 0,
         }
         return [name for name, present in told.items() if present]
+
+    def joint_rates(self, rates: FailureRates, nodes: int) -> FailureRates:
+        """`rates` with the shocks as categories: what the closed form and the choice of the interval must count.
+
+        `nodes`: of the fleet, spares included. A shock counts once, however many nodes it takes; one whose `reach` may miss
+        every node counts by the probability that it does not.
+        """
+        for shock in self.shocks:
+            hits = 1.0 - (1.0 - shock.reach) ** shock.nodes if shock.effect == "lose" else shock.reach
+            scope = "node" if shock.effect == "lose" else "job"
+            rates = rates.with_category(
+                CategoryRate(
+                    shock.name, shock.name, shock.name, scope, shock.count(nodes), shock.rate_per_s * hits
+                )
+            )
+        return rates

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
+from functools import cache
 from typing import Any
 
 import numpy as np
 
-from argosy.facts import FactError, Values
+from argosy.facts import FactError, Values, load_catalog
 from argosy.laws import reliability as law
 
 Array = Any  # float or numpy array (n,): one entry per draw
@@ -31,40 +32,13 @@ class Category:
     scope: str
 
 
-def _categories() -> dict[str, Category]:
-    gpu, host, nic = (
-        Category("gpu", "gpu", "node"),
-        Category("host", "node", "node"),
-        Category("network", "gpu", "node"),
-    )
-    software = Category("software", "gpu", "job")
+@cache
+def categories() -> dict[str, Category]:
+    """Every kind of failure that the catalog knows, by name."""
     return {
-        "faulty-gpu": gpu,
-        "gpu-hbm": gpu,
-        "gpu-sram": gpu,
-        "gpu-system-processor": gpu,
-        "gpu-thermal": gpu,
-        "silent-data-corruption": gpu,
-        "gpu": gpu,
-        "network-switch-cable": nic,
-        "nic": Category("host", "node", "node"),
-        "host-maintenance": host,
-        "ssd": host,
-        "power-supply": host,
-        "server-chassis": host,
-        "io-expansion-board": host,
-        "cpu": host,
-        "system-memory": host,
-        "node": Category("node", "node", "node"),
-        "software-bug": software,
-        "dependency": software,
-        "nccl-watchdog": software,
-        "any": Category("any", "gpu", "node"),
-        "spot-interruption": Category("provider", "node", "node"),
+        entry.name: Category(entry.text["component"], entry.text["per"], entry.text["scope"])
+        for entry in load_catalog().section("failure-categories")
     }
-
-
-CATEGORIES = _categories()
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,6 +83,10 @@ class FailureRates:
         with np.errstate(divide="ignore"):
             return np.divide(1.0, self.per_s)
 
+    def with_category(self, category: CategoryRate) -> FailureRates:
+        """These rates and one category more."""
+        return FailureRates(self.preset, (*self.categories, category))
+
     @property
     def node_share(self) -> Array:
         """Fraction of failures that take a node away; 0 where nothing fails."""
@@ -126,7 +104,7 @@ class FailureRates:
 def presets(values: Values) -> list[str]:
     """Names of the published sets of rates that the catalog holds."""
     entries = (path.split(".") for path in values.facts if path.startswith(f"{SECTION}."))
-    return list(dict.fromkeys(parts[1] for parts in entries if len(parts) == 3 and parts[2] in CATEGORIES))
+    return list(dict.fromkeys(parts[1] for parts in entries if len(parts) == 3 and parts[2] in categories()))
 
 
 def failure_rates(
@@ -146,14 +124,14 @@ def failure_rates(
     they must not be extrapolated.
     """
     counts: dict[str, Array] = {"gpu": accelerators, "node": nodes, "job": 1.0, **(populations or {})}
-    names = [name for name in CATEGORIES if f"{SECTION}.{preset}.{name}" in values]
+    names = [name for name in categories() if f"{SECTION}.{preset}.{name}" in values]
     if not names:
         raise FactError(_unknown(f"reliability preset {preset!r}", preset, presets(values)))
     rates = [
         CategoryRate(
             name,
-            *_fields(CATEGORIES[name]),
-            counts[CATEGORIES[name].per],
+            *_fields(categories()[name]),
+            _count(counts, categories()[name].per),
             values[f"{SECTION}.{preset}.{name}"],
         )
         for name in names
@@ -161,6 +139,14 @@ def failure_rates(
     for name, rate in (overrides or {}).items():
         rates = _overridden(rates, name, rate, counts)
     return FailureRates(preset, tuple(rates))
+
+
+def _count(counts: Mapping[str, Array], part: str) -> Array:
+    if part not in counts:
+        raise FactError(
+            f"how many parts {part!r} this fleet has is not known: the catalog's node does not say"
+        )
+    return counts[part]
 
 
 def _fields(category: Category) -> tuple[str, str, str]:
@@ -177,9 +163,9 @@ def _overridden(
     if group:
         total = sum((r.rate_per_s for r in group), start=0.0)
         return [replace(r, rate_per_s=r.rate_per_s / total * rate) if r in group else r for r in rates]
-    if name in CATEGORIES:
-        known = CATEGORIES[name]
-        return [*rates, CategoryRate(name, *_fields(known), counts[known.per], rate)]
+    if name in categories():
+        known = categories()[name]
+        return [*rates, CategoryRate(name, *_fields(known), _count(counts, known.per), rate)]
     if name in counts:
         return [
             *rates,

@@ -19,6 +19,15 @@ POLICIES = ("restart", "spare-swap", "elastic", "replica", "redundancy")
 
 
 @dataclass(frozen=True, slots=True)
+class RackStock:
+    """Racks that carry spare nodes: `count` racks of `nodes`, `needed` of them by the job; see `hazards.Racks`."""
+
+    count: float
+    nodes: int
+    needed: int
+
+
+@dataclass(frozen=True, slots=True)
 class Recovery:
     """How a job gets going again. All times in seconds.
 
@@ -42,6 +51,7 @@ class Recovery:
     replicas: Array = 1.0
     pause_s: Array = 0.0
     copies: int = 1
+    racks: RackStock | None = None
 
     def __post_init__(self) -> None:
         if self.policy not in POLICIES:
@@ -73,6 +83,21 @@ class Recovery:
         if not self.tolerant or self.policy == "redundancy":
             return 0.0
         return self.away_s / self.replicas
+
+    def wait_share(self, node_per_s: Array) -> Array:
+        """Fraction of the time that the job waits for nodes; `node_per_s`: failures of its nodes per second.
+
+        Spare nodes: Erlang's loss formula, see `spare_wait_share`. Racks with spares inside: a rack's own spares are a loss
+        system of (nodes − needed) places; what finds none there exchanges the rack, away until the first of its repairs is
+        done (repair ÷ places + 1, as for exponential repairs), and whole spare racks are a second loss system behind it.
+        """
+        stock = self.racks
+        if stock is None:
+            return spare_wait_share(node_per_s, self.repair_s, self.spare_nodes)
+        inside = stock.nodes - stock.needed
+        load = law.nodes_in_repair(node_per_s / stock.count, self.repair_s)
+        exchanged = node_per_s * (queueing.erlang_b(load, inside) if inside else 1.0)
+        return spare_wait_share(exchanged, self.repair_s / (inside + 1), self.spare_nodes // stock.nodes)
 
     def groups_lost_per_s(self, node_per_s: Array) -> Array:
         """Losses per second of a whole redundant group, all its copies away at once; 0 under other policies.
