@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 SCENARIO ?= examples/llama3-405b.yaml
 
-.PHONY: run test test-slow benchmark lint format types imports lock clean help
+.PHONY: run test test-slow benchmark verify-fabric verify-fabric-large lint format types imports lock clean help
 
 help: ## this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*##/\t/' | sort
@@ -21,6 +21,12 @@ test-slow: $(VENV)/dev.stamp ## the slow checks
 
 benchmark: $(VENV)/dev.stamp ## speeds, as ratios against a baseline in the same run
 	@$(BIN)/python -m pytest benchmarks -n 0 --benchmark-only
+
+verify-fabric: $(VENV)/run.stamp ## fabrics of 1,024 hosts checked by opensm, ibdmchk and Slurm (Debian; installs what is missing as root)
+	@$(BIN)/python tools/verify_fabric
+
+verify-fabric-large: $(VENV)/run.stamp ## the same with 4,096 and 16,384 hosts: minutes, and gigabytes
+	@$(BIN)/python tools/verify_fabric --large
 
 lint: $(VENV)/dev.stamp ## ruff, formatting, types and the import contract
 	@$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/mypy && $(BIN)/lint-imports
