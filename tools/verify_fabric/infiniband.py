@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 from cases import Case
 from forwarding import Tables, read_tables
-from software import Fabric, Failure
+from software import Fabric
 
 from argosy.fabric import Topology, exports, imports
 from argosy.fabric.exports.ibsim import sizes

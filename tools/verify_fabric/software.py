@@ -7,7 +7,7 @@ import shutil
 import signal
 import subprocess
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import TracebackType
 
@@ -140,10 +140,10 @@ class Background:
     ) -> None:
         end(self.process)
 
-    def wait_for(self, ready: object, seconds: float) -> None:
+    def wait_for(self, ready: Callable[[], bool], seconds: float) -> None:
         """Wait until `ready()` is true. Failure where the program ends first, or takes longer."""
         limit = time.monotonic() + seconds
-        while not ready():  # type: ignore[operator]
+        while not ready():
             if self.process.poll() is not None or time.monotonic() > limit:
                 told = self.log.read_text(encoding="utf-8", errors="replace")[-400:]
                 what = (
