@@ -47,8 +47,9 @@ def _render(
         return _astra_sim(topology, network)
     if kind == "cables-csv":
         from argosy.fabric.exports import cables_csv
+        from argosy.facts import Values, load_catalog
 
-        return list(cables_csv.lines(topology)), []
+        return list(cables_csv.lines(topology, Values(load_catalog().facts))), []
     raise DesignError(f"export {kind!r} is not known; write one of {', '.join(KINDS)}")
 
 

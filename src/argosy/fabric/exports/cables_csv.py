@@ -1,7 +1,7 @@
-"""A cable list for the people who pull cables: which rack, device and port each end belongs to, how long, what kind.
+"""A cable list for the people who pull cables: which cabinet, device and port each end belongs to, how long, what kind.
 
-Racks are an assumption where a design does not draw them: hosts stand `hosts_per_rack` to a rack in order; a switch
-stands in the rack of its hosts when they all share one, else with its like in network racks.
+Cabinets and lengths are those of `argosy.fabric.hall`: an assumed hall that a scenario may replace fact by fact. The
+same file, with names changed to the real ones and `a_guid`, `b_guid` added, is a plan for `argosy fabric diff`.
 """
 
 from __future__ import annotations
@@ -9,8 +9,13 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
 
 from argosy.fabric.analysis import plain_name
+from argosy.fabric.bill import parts_of_cables
+from argosy.fabric.hall import lay_out
 from argosy.fabric.names import node_names
 from argosy.fabric.topologies import Topology
 
@@ -20,20 +25,42 @@ COLUMNS = (
 )  # fmt: skip
 
 
-def lines(topology: Topology) -> Iterator[str]:
-    """The list, a header first. Ports count from 1; a host's port is its card's."""
+def lines(topology: Topology, values: Any) -> Iterator[str]:
+    """The list, a header first, a cable a line. Ports count from 1; a host's port is its card's.
+
+    `values`: facts.Values; lengths and types are chosen at central facts. `length_m` is the way over the trays, of
+    which the next longer stocked length is taken.
+    """
     cables = topology.cables
     names = node_names(cables)
-    tier = [plain_name(group.name) for group in cables.groups for _ in range(group.count)]
-    yield ",".join(COLUMNS)
-    columns = (cables.a, cables.a_port, cables.b, cables.b_port, cables.rate, cables.boundary)
-    for number, (a, p, b, q, rate, boundary) in enumerate(
-        zip(*(column.tolist() for column in columns), strict=True), start=1
-    ):
-        row = [
-            f"{number:0{len(str(len(cables)))}d}", plain_name(cables.boundaries[boundary].name),
-            tier[a], "", names[a], p + 1, tier[b], "", names[b], q + 1, f"{rate / 1e9:g}", "", "",
-        ]  # fmt: skip
-        text = io.StringIO()
-        csv.writer(text, lineterminator="").writerow(row)
-        yield text.getvalue()
+    hall = lay_out(topology, values)
+    racks = hall.names()
+    part_of, parts, _ = parts_of_cables(topology, values)
+    tiers = [plain_name(group.name) for group in cables.groups for _ in range(group.count)]
+    kinds = [plain_name(boundary.name) for boundary in cables.boundaries]
+    width = len(str(len(cables)))
+    columns = (
+        cables.a, cables.a_port, hall.rack[cables.a], cables.b, cables.b_port, hall.rack[cables.b], cables.rate,
+        cables.boundary, np.round(hall.length_m, 1), part_of,
+    )  # fmt: skip
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(COLUMNS)
+    rows = zip(*(column.tolist() for column in columns), strict=True)
+    for number, (a, p, a_rack, b, q, b_rack, rate, kind, length, part) in enumerate(rows, start=1):
+        writer.writerow(
+            (
+                f"{number:0{width}d}", kinds[kind], tiers[a], racks[a_rack], names[a], p + 1,
+                tiers[b], racks[b_rack], names[b], q + 1, f"{rate / 1e9:g}", f"{length:g}", parts[part],
+            )
+        )  # fmt: skip
+        yield from _taken(text)
+    yield from _taken(text)
+
+
+def _taken(text: io.StringIO) -> list[str]:
+    """What has been written, as lines; the buffer is emptied."""
+    found = text.getvalue().splitlines()
+    text.seek(0)
+    text.truncate()
+    return found
