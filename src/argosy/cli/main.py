@@ -28,6 +28,11 @@ COMMANDS: dict[str, tuple[str, str, str]] = {
         "Simulate a job's life: when it finishes, where the time goes, what to fix first.",
         "Decide",
     ),
+    "diff": (
+        "argosy.cli.diff:diff",
+        "Compare two scenarios or saved plans: changed inputs, losses, days and dollars.",
+        "Decide",
+    ),
     "fit-failures": (
         "argosy.cli.fit_failures:fit_failures",
         "Failure rates and Weibull shapes from a log, as an overrides file.",
@@ -92,6 +97,11 @@ COMMANDS: dict[str, tuple[str, str, str]] = {
     "pareto": (
         "argosy.cli.pareto:pareto",
         "Layouts and fleet sizes that nothing beats in time, money and energy at once.",
+        "Decide",
+    ),
+    "sites": (
+        "argosy.cli.sites:sites",
+        "The same plan at many sites: price, carbon, climate, PUE, water, distance; ranked.",
         "Decide",
     ),
     "validate": ("argosy.cli.validate:validate", "Predict measured runs and show the errors.", "Trust"),

@@ -31,6 +31,7 @@ class Context:
     accelerator: str
     node: str
     node_size: int
+    given: Scenario  # as the file says it, before names and `auto` were resolved: what its hash stands for
 
     @property
     def fleet(self) -> Fleet:
@@ -87,7 +88,7 @@ def context(scenario: Scenario) -> Context:
         update["spares"] = Spares(nodes=_sufficient_spares(scenario, values, node_size))
     fleet = scenario.fleet.model_copy(update=update)
     return Context(
-        scenario.model_copy(update={"fleet": fleet}), catalog, values, accelerator, node, node_size
+        scenario.model_copy(update={"fleet": fleet}), catalog, values, accelerator, node, node_size, scenario
     )
 
 

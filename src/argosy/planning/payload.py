@@ -16,6 +16,7 @@ from argosy.planning.job import StagePlan
 from argosy.planning.run import DAY, FleetRun, JobRun
 from argosy.planning.site import HOUR
 from argosy.planning.verdict import Verdict
+from argosy.spec.canonical import canonical
 
 SCHEMA = "argosy.plan/1"
 
@@ -26,7 +27,11 @@ def envelope(context: Context, verdict: Verdict) -> dict[str, Any]:
         "schema": SCHEMA,
         "version": __version__,
         "facts_date": context.catalog.facts_date,
-        "scenario": {"name": context.scenario.name, "hash": context.scenario.hash},
+        "scenario": {
+            "name": context.scenario.name,
+            "hash": context.given.hash,
+            "inputs": canonical(context.given),
+        },
         "verdict": verdict.to_dict(),
     }
 
