@@ -88,17 +88,29 @@ def test_a_node_that_the_catalog_lacks_is_built_from_its_boards(values: Values) 
         node_power(values, None, "no-such-chip", 8)
 
 
-def test_a_cap_lowers_the_peak_and_says_when_it_slows(values: Values) -> None:
+def test_a_cap_lowers_peak_and_clock(values: Values) -> None:
     whole = node_power(values, "DGX-H100", "H100-SXM", 8)
-    mild = node_power(values, "DGX-H100", "H100-SXM", 8, cap_w=650.0)
+    same = node_power(values, "DGX-H100", "H100-SXM", 8, cap_w=700.0)
     hard = node_power(values, "DGX-H100", "H100-SXM", 8, cap_w=400.0)
-    assert mild.capped_w == pytest.approx(whole.capped_w - 8 * 50)
-    assert mild.measured_w == whole.measured_w
-    assert not mild.cap_binds
+    assert (same.capped_w, same.measured_w, same.clock) == (whole.capped_w, whole.measured_w, 1.0)
+    assert answer(values, ItLoad(same, 10))["cautions"] == []
+    # Boards of 700 W in dense work, a quarter of it static, the rest with the cube of the clock.
+    assert hard.capped_w == pytest.approx(10_200 - 8 * 300)
+    assert hard.measured_w == pytest.approx(8480 - 8 * 300)
+    assert 175 + 525 * hard.clock**3 == pytest.approx(400.0)
     assert hard.cap_binds
-    assert hard.measured_w < whole.measured_w
-    assert answer(values, ItLoad(mild, 10))["cautions"] == []
-    assert "cap" in answer(values, ItLoad(hard, 10))["cautions"][0]
+    assert "clock" in answer(values, ItLoad(hard, 10))["cautions"][0]
+    # What draws less than the cap anyway is not touched by it.
+    assert hard.at(0.2) == whole.at(0.2)
+    assert hard.at(1.0) == hard.measured_w
+
+
+def test_a_cap_that_no_clock_holds_is_a_problem(values: Values) -> None:
+    starved = node_power(values, "DGX-H100", "H100-SXM", 8, cap_w=150.0)
+    assert not starved.cap_held
+    lowest = 175 + 525 * 0.3**3
+    assert starved.capped_w == pytest.approx(10_200 - 8 * (700 - lowest))
+    assert "not held" in answer(values, ItLoad(starved, 10), power_cap=150.0)["problems"][0]
 
 
 def test_rack_scale_machines_carry_their_switch_trays(values: Values) -> None:

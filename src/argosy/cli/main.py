@@ -43,6 +43,11 @@ COMMANDS: dict[str, tuple[str, str, str]] = {
         "Build a fabric from its cables: switches, links, bisection, price, power.",
         "Decide",
     ),
+    "facility": (
+        "argosy.cli.facility:facility",
+        "Power tree, waveform, cooling, power cap, cost, carbon and water of a scenario.",
+        "Decide",
+    ),
     "timeline": (
         "argosy.cli.timeline:timeline",
         "One step of the chosen layout, operation by operation: chart, Perfetto trace.",

@@ -111,7 +111,7 @@ def _of_cap(node: NodePower) -> list[str]:
 def _unheld(node: NodePower, settings: Facility) -> list[str]:
     if node.cap_held or settings.power_cap is None:
         return []
-    least = float(np.median(node.board_measured_w))
+    least = float(np.median(node.board_full_w))
     return [
         f"a power cap of {settings.power_cap:.0f} W is not held: a board draws {least:.0f} W at its lowest clock; "
         f"write facility.power_cap: {np.ceil(least / 10) * 10:.0f} W or more"

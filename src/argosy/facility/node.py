@@ -21,8 +21,8 @@ class NodePower:
 
     `idle_w`: on, no job; `measured_w`: the most that dense training was measured to draw (less where a cap
     binds); `capped_w`: the most that the cap allows (nameplate without one); `nameplate_w`: the maker's
-    maximum. `uncapped_w`: the measured maximum without the cap (None: the same). `board_measured_w`,
-    `board_capped_w`: of one accelerator board in these. `clock`: share of the full clock that a binding cap leaves;
+    maximum. `uncapped_w`: the measured maximum without the cap (None: the same). `board_full_w`,
+    `board_capped_w`: of one accelerator board in dense work, and at most. `clock`: share of the full clock that a binding cap leaves;
     `cap_held` False where not even the lowest clock stays below it.
     """
 
@@ -34,7 +34,7 @@ class NodePower:
     accelerator: str = ""
     per_rack: int | None = None
     uncapped_w: Array | None = None
-    board_measured_w: Array = 0.0
+    board_full_w: Array = 0.0
     board_capped_w: Array = 0.0
     clock: Array = 1.0
     cap_held: bool = True
@@ -55,7 +55,7 @@ def clock_at_cap(values: Values, accelerator: str, cap_w: Array | None) -> Array
 
     By `laws.power_cap`, whose exponent and static share are assumptions with bands. Never below the lowest clock.
     """
-    board = _board_measured(values, accelerator)
+    board = _board_full(values, accelerator)
     if cap_w is None or board is None:
         return 1.0
     static = board * values["cap.model.static_share"]
@@ -63,10 +63,13 @@ def clock_at_cap(values: Values, accelerator: str, cap_w: Array | None) -> Array
     return np.maximum(clock, np.minimum(values["cap.model.lowest_clock"], 1.0))
 
 
-def _board_measured(values: Values, accelerator: str) -> Array | None:
-    """Watts of one board in dense training without a cap: measured, or else its nameplate; None for unknown boards."""
-    measured = values.get(f"accelerators.{accelerator}.power_measured")
-    return measured if measured is not None else values.get(f"accelerators.{accelerator}.power_nameplate")
+def _board_full(values: Values, accelerator: str) -> Array | None:
+    """Watts of one board in dense work without a cap of the scenario: its default limit, or else its nameplate.
+
+    Dense products hold a board at its limit: that is why a step sustains less than the clock of a short benchmark.
+    """
+    limit = values.get(f"accelerators.{accelerator}.power_cap")
+    return limit if limit is not None else values.get(f"accelerators.{accelerator}.power_nameplate")
 
 
 def node_power(
@@ -82,9 +85,9 @@ def node_power(
     of server to chips, the measured maximum as a fraction of nameplate, idle from idle boards and a share of
     the host. A tray of a rack-scale machine carries its share of what the rack's nameplate holds beside the
     trays (NVLink switches), at every level. A cap lowers the boards' share of the nameplate, and of the measured maximum
-    where it is below their measured power. Raises FactError where no nameplate is known.
+    by as much, since dense work holds a board at its limit. Raises FactError where no nameplate is known.
     """
-    board = _levels(values, f"accelerators.{accelerator}", ("idle", "measured", "nameplate"))
+    board = _levels(values, f"accelerators.{accelerator}", ("idle", "nameplate"))
     own = _levels(values, f"nodes.{node}", ("idle", "measured_max", "nameplate"))
     nameplate = own["nameplate"]
     if nameplate is None:
@@ -105,7 +108,7 @@ def node_power(
     idle, measured, nameplate = idle + extra, measured + extra, nameplate + extra
     count, full = accelerators_per_node, measured
     top = board["nameplate"] if board["nameplate"] is not None else 0.0
-    working = _board_measured(values, accelerator)
+    working = _board_full(values, accelerator)
     working = top if working is None else working
     if cap_w is None:
         return NodePower(

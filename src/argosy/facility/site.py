@@ -15,6 +15,8 @@ from argosy.spec import Facility, Prices
 
 Array = Any  # float or numpy array (n,): one entry per draw
 
+_INTENSITIES = {"lifecycle": "carbon_intensity", "direct": "carbon_intensity_direct"}
+
 
 @dataclass(frozen=True, slots=True)
 class SiteNumbers:
@@ -56,7 +58,8 @@ def site_numbers(values: Values, facility: Facility, prices: Prices) -> SiteNumb
     carbon = site.carbon_intensity
     place = _region(values, site.name)
     region = f"regions.{place}"
-    fact = values.facts.get(f"{region}.carbon_intensity")
+    intensity = _INTENSITIES[facility.carbon.basis]
+    fact = values.facts.get(f"{region}.{intensity}")
     basis = "given in the scenario" if carbon is not None else (fact.kind if fact else "")
     temperature = site.temperature_c
     if temperature is None and (facility.pue is None or f"{region}.temperature" in values):
@@ -68,7 +71,7 @@ def site_numbers(values: Values, facility: Facility, prices: Prices) -> SiteNumb
         values["facility.climate.daily_amplitude"],
         values["facility.climate.spread"],
         _or(price, values, f"{region}.electricity", "USD/J", "electricity"),
-        _or(carbon, values, f"{region}.carbon_intensity", "kg/J", "carbon_intensity"),
+        _or(carbon, values, f"{region}.{intensity}", "kg/J", "carbon_intensity"),
         f"location-based, grid of {site.name}: {basis}",
         site.humidity if site.humidity is not None else values.get(f"{region}.humidity", 0.65),
         place,

@@ -162,7 +162,7 @@ def _nodes(load: ItLoad, count: float) -> dict[str, Any]:
     """Nodes with what is in them: accelerator boards, and everything else at the inlet."""
     node = load.node
     boards, boards_measured = (
-        count * node.accelerators * float(w) for w in (node.board_capped_w, node.board_measured_w)
+        count * node.accelerators * float(w) for w in (node.board_capped_w, node.board_full_w)
     )
     capped, measured = count * float(node.capped_w), count * float(node.measured_w)
     children = [
