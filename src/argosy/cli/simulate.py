@@ -56,7 +56,7 @@ def run(scenario: Any, replications: int, seed: int, job: str | None, advice: bo
         began = time.perf_counter()
         lives = system.lives(replications, seed, pool)
         took = time.perf_counter() - began
-        answer = account(lives, system.rates, accelerators, system.work_s)
+        answer = account(lives, accelerators, system.work_s)
         answer["replications_per_s"] = replications / took
         days = lives.wall_s / 86400.0
         counts, edges = np.histogram(days, bins=min(40, max(5, replications // 10)))
@@ -85,7 +85,7 @@ def _system(scenario: Any, job: str | None) -> tuple[str, int, Any, Any]:
     from argosy.facts import FactError
     from argosy.planning.context import context
     from argosy.planning.job import checkpoint_bytes, laid_out
-    from argosy.planning.life import job_reliability
+    from argosy.planning.life import fleet_life
     from argosy.reliability.improve import System
 
     names = [given.name for given in scenario.training]
@@ -96,24 +96,14 @@ def _system(scenario: Any, job: str | None) -> tuple[str, int, Any, Any]:
     setting = context(scenario)
     planned = laid_out(setting, scenario.training[names.index(job) if job else 0])
 
-    def life(storage_bytes_per_s: float) -> Any:
-        return job_reliability(
-            setting.values, setting.scenario.reliability, setting.fleet.count, setting.nodes, setting.spare_nodes,
-            checkpoint_bytes(planned), storage_bytes_per_s, replicas=int(planned.main.layouts.dp[0]),
-        )  # fmt: skip
-
-    bandwidth = setting.fleet.storage_bandwidth_bytes_per_s
-    now = life(bandwidth)
+    state, replicas = checkpoint_bytes(planned), int(planned.main.layouts.dp[0])
+    now = fleet_life(setting, state, replicas)
+    faster = fleet_life(setting, state, replicas, 2 * setting.fleet.storage_bandwidth_bytes_per_s)
     system = System(
-        float(planned.work_s),
-        setting.nodes,
-        now.rates,
-        now.cost,
-        now.recovery,
-        now.maintenance,
-        now.interval_s,
-    )
-    return planned.training.name, setting.fleet.count, system, replace(system, cost=life(2 * bandwidth).cost)
+        float(planned.work_s), setting.nodes, now.rates, now.cost, now.recovery, now.maintenance, now.interval_s,
+        now.hazards,
+    )  # fmt: skip
+    return planned.training.name, setting.fleet.count, system, replace(system, cost=faster.cost)
 
 
 def _advice(system: Any, faster: Any, replications: int, seed: int, pool: Any) -> dict[str, Any]:

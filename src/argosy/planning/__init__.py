@@ -12,7 +12,7 @@ from argosy.fabric import plan_fabric
 from argosy.planning.context import Context, context
 from argosy.planning.job import JobPlan, check_format, plan_job
 from argosy.planning.payload import assumptions, envelope, payload, plain
-from argosy.planning.run import FleetRun, closed_form, drawn_run, nominal_run
+from argosy.planning.run import FleetRun, drawn_run, job_life, nominal_run
 from argosy.planning.site import network_account
 from argosy.planning.verdict import (
     Constraint,
@@ -71,10 +71,14 @@ def plan(scenario: Scenario, draws: int = 2000, seed: int = 0) -> Plan:
     fabrics = plan_fabric(setting.fleet, setting.values)
     network = network_account(fabrics)
     for job in jobs:
-        life = closed_form(setting, job)
-        if not life.wall_s(job.work_s) < LONGEST_S:
-            return _without_run(setting, endless(job.training.name, life.notes, life.shares))
+        life = job_life(setting, job)
+        form = life.goodput()
+        if not form.wall_s(job.work_s) < LONGEST_S:
+            return _without_run(setting, endless(job.training.name, life.notes(), form.shares))
     nominal = nominal_run(setting, jobs, network)
+    for lived in nominal.jobs:
+        if not lived.wall_s < LONGEST_S:
+            return _without_run(setting, endless(lived.job.training.name, lived.reliability.notes(), {}))
     drawn = drawn_run(setting, jobs, network, draws, seed)
     verdict = _verdict(setting, nominal, fabrics)
     answer = payload(setting, verdict, nominal, drawn, fabrics)
@@ -91,7 +95,7 @@ def _verdict(setting: Context, nominal: FleetRun, fabrics: list[dict[str, Any]])
     problems += nominal.facility["problems"]
     assumed = len(assumptions(setting))
     cautions = [f"rests on {assumed} assumptions without a source, listed with the answer"] if assumed else []
-    cautions += [note for job in nominal.jobs for note in job.reliability.goodput().notes]
+    cautions += [note for job in nominal.jobs for note in job.reliability.notes()]
     cautions += nominal.facility["cautions"]
     cautions += [f"{service.name}: serving is not planned yet" for service in setting.scenario.serving]
     if len(nominal.jobs) > 1:

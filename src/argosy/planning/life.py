@@ -1,87 +1,200 @@
-"""A job's reliability from its scenario: rates, checkpoints, recovery and maintenance in one value."""
+"""A job's reliability from its scenario: rates, domains, hazards, checkpoints, recovery and maintenance in one value."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
+import numpy as np
+
+from argosy.facility import node_power, pack
 from argosy.facts import Values
+from argosy.planning.context import Context
+from argosy.reliability import STATES
 from argosy.reliability.checkpoints import CheckpointCost, checkpoint_cost
+from argosy.reliability.domains import Domain, Housing, domain_tree, populations
+from argosy.reliability.drawn import drawn_lives
+from argosy.reliability.events import EventLives, event_lives
 from argosy.reliability.goodput import Goodput, goodput
+from argosy.reliability.hazards import Hazards
 from argosy.reliability.rates import FailureRates, failure_rates
-from argosy.reliability.recovery import Maintenance, Recovery, restart_s, spares_needed
+from argosy.reliability.recovery import Maintenance, RackStock, Recovery, restart_s, spares_needed
 from argosy.reliability.renewal import Lives, lives
+from argosy.reliability.stated import hazards, racks
 from argosy.spec import Reliability
 
 Array = Any  # float or numpy array (n,): one entry per draw
 
+NOMINAL_LIVES = 200
+"""Lives behind nominal figures where no closed form holds: their mean is known to some 0.05 % of goodput."""
+
 
 @dataclass(frozen=True, slots=True)
-class JobReliability:
-    """All that decides how long a job's productive seconds take on the wall clock."""
+class Account:
+    """Seconds of a job's wall clock by state, their sum ∞ where it never finishes; its failures; its checkpoint interval."""
 
+    seconds: dict[str, Array]
+    failures: Array
+    interval_s: Array
+
+
+@dataclass(frozen=True)
+class JobReliability:
+    """All that decides how long a job's productive seconds take on the wall clock.
+
+    `rates`: failures of nodes and of the job, memoryless; `hazards`: everything beyond them; `tree`: the fleet's domains.
+    One rule says which life a plan takes: the closed form and the renewal Monte Carlo where they are exact, the event
+    engine where the scenario has anything that they cannot express (`beyond`, in words).
+    """
+
+    nodes: int
     rates: FailureRates
+    hazards: Hazards
+    tree: Mapping[str, Domain]
     cost: CheckpointCost
     recovery: Recovery
     maintenance: Maintenance
     interval_s: Array | None
     spares_suffice: Array
+    stated_notes: tuple[str, ...] = ()
+
+    @cached_property
+    def beyond(self) -> list[str]:
+        """What only the event engine expresses; empty where the renewal argument is exact."""
+        return self.hazards.beyond_renewal()
+
+    @cached_property
+    def joint(self) -> FailureRates:
+        """The rates with shared domains as categories: every stop of the job counts once."""
+        return self.hazards.joint_rates(self.rates, self.nodes + self.recovery.spare_nodes)
 
     def goodput(self) -> Goodput:
-        """The closed form; see `reliability.goodput`."""
-        return goodput(self.rates, self.cost, self.recovery, self.maintenance, self.interval_s)
+        """The closed form; see `reliability.goodput`. An approximation where `beyond` names anything."""
+        return goodput(self.joint, self.cost, self.recovery, self.maintenance, self.interval_s)
+
+    def notes(self) -> tuple[str, ...]:
+        """What a reader must know, in words."""
+        return (*self.goodput().notes, *self.stated_notes)
 
     def lives(self, work_s: Array, draws: int = 1000, seed: int = 0) -> Lives:
-        """Monte Carlo lives of a job of `work_s` productive seconds; see `reliability.lives`."""
+        """One life per draw of a job of `work_s` productive seconds; every number may be an array (draws,)."""
+        if self.beyond:
+            return drawn_lives(
+                work_s, self.nodes, self.rates, self.cost, self.recovery, self.maintenance, self.interval_s,
+                self.hazards, draws, seed,
+            )  # fmt: skip
         return lives(
             work_s, self.rates, self.cost, self.recovery, self.maintenance, self.interval_s, draws, seed
         )
 
+    def event_lives(self, work_s: float, draws: int, seed: int, executor: Any = None) -> EventLives:
+        """`draws` lives of the event engine at central facts."""
+        return event_lives(
+            work_s, self.nodes, self.rates, self.cost, self.recovery, self.maintenance, self._interval(),
+            self.hazards, draws, seed, executor,
+        )  # fmt: skip
 
-def job_reliability(
-    values: Values,
-    settings: Reliability,
-    accelerators: Array,
-    nodes: Array,
-    spare_nodes: int,
-    checkpoint_bytes: Array,
-    storage_bytes_per_s: Array,
-    replicas: Array = 1.0,
-    populations: Mapping[str, Array] | None = None,
+    def nominal(self, work_s: float) -> Account:
+        """The mean life at central facts: the closed form, or where it does not hold the mean of `NOMINAL_LIVES` lives."""
+        form = self.goodput()
+        if not self.beyond:
+            wall = float(form.wall_s(work_s))
+            seconds = {state: float(form.shares[state]) * wall for state in STATES}
+            return Account(seconds, float(form.failures_expected(work_s)), float(np.asarray(form.interval_s)))
+        lived = self.event_lives(work_s, NOMINAL_LIVES, 0)
+        seconds = {state: float(each.mean()) for state, each in lived.seconds.items()}
+        failures = float(sum(each.mean() for each in lived.failures.values()))
+        if lived.finished.mean() <= 0.5:
+            seconds["productive"] = float("inf")
+        return Account(seconds, failures, float(np.asarray(form.interval_s)))
+
+    def _interval(self) -> float:
+        """Seconds between checkpoints, chosen with every stop counted."""
+        return float(np.asarray(self.goodput().interval_s))
+
+
+def fleet_life(
+    context: Context, checkpoint_bytes: Array, replicas: int = 1, storage_bytes_per_s: Array | None = None
 ) -> JobReliability:
-    """The reliability of a job on `nodes` with `accelerators`, as the scenario's `settings` describe it.
+    """The reliability of a job on the whole fleet, as its scenario describes it.
 
-    `spare_nodes`: hot spares at hand; `checkpoint_bytes`: the job's whole state; `storage_bytes_per_s`:
-    sustained write bandwidth; `replicas`: data-parallel replicas, for tolerant policies; `populations`: counts
-    of other parts (switch, cable, optic) that overrides may name. Raises FactError for unknown presets and
-    categories.
+    `checkpoint_bytes`: the job's whole state; `replicas`: data-parallel replicas, for tolerant policies;
+    `storage_bytes_per_s`: sustained write bandwidth, the fleet's where None. Raises FactError for names and shapes that
+    the preset does not have.
     """
+    fleet, settings, values = context.fleet, context.scenario.reliability, context.values
+    bandwidth = fleet.storage_bandwidth_bytes_per_s if storage_bytes_per_s is None else storage_bytes_per_s
+    tree = domain_tree(values, fleet, context.node_size, housing(context))
     overrides = {name: override.rate_per_s for name, override in settings.overrides.items()}
-    rates = failure_rates(values, settings.preset, accelerators, nodes, overrides, populations)
+    rates = failure_rates(
+        values, settings.preset, fleet.count, context.nodes, overrides, _of_job(populations(tree), context)
+    )
+    rates, stated, notes = hazards(
+        values, settings, tree, rates, context.nodes, context.hot_spares, context.node_size
+    )
     suffice = spares_needed(rates, settings.repair.time)
     checkpoint, planned = settings.checkpoint, settings.maintenance
     cost = checkpoint_cost(
         values,
         checkpoint_bytes,
-        accelerators,
-        nodes,
-        storage_bytes_per_s,
+        fleet.count,
+        context.nodes,
+        bandwidth,
         checkpoint.mode,
         checkpoint.tiers,
         rates.node_share,
     )
-    recovery = Recovery(
-        settings.detection,
-        _restart_s(values, settings, accelerators, cost),
-        settings.policy,
-        spare_nodes,
-        settings.repair.time,
-        replicas=replicas,
-        pause_s=values["reliability.recovery.elastic_pause"],
+    if settings.queue is not None and settings.policy != "restart":
+        notes.append(f"queue acts under the policy restart alone; the policy is {settings.policy}")
+    return JobReliability(
+        context.nodes,
+        rates,
+        stated,
+        tree,
+        cost,
+        _recovery(context, settings, cost, replicas),
+        Maintenance(planned.per_day, planned.duration),
+        checkpoint.interval,
+        suffice,
+        tuple(notes),
     )
-    maintenance = Maintenance(planned.per_day, planned.duration)
-    return JobReliability(rates, cost, recovery, maintenance, checkpoint.interval, suffice)
+
+
+def housing(context: Context) -> Housing:
+    """How the fleet's nodes stand in racks, as the facility packs them at central facts."""
+    settings, values = context.scenario.facility, Values(context.values.facts)
+    node = node_power(values, context.node, context.accelerator, context.node_size, settings.power_cap)
+    packed = pack(values, settings.cooling, context.nodes, node.capped_w, node.per_rack)
+    return Housing(int(packed.nodes_per_rack), float(node.nameplate_w), settings.cooling != "air")
+
+
+def _of_job(counts: dict[str, int], context: Context) -> dict[str, float]:
+    """Parts of the job's own nodes: spares stand idle and do not stop it."""
+    share = context.nodes / (context.nodes + context.spare_nodes)
+    return {name: count * share for name, count in counts.items() if name not in ("gpu", "host")}
+
+
+def _recovery(context: Context, settings: Reliability, cost: CheckpointCost, replicas: int) -> Recovery:
+    values = context.values
+    redundant = settings.policy == "redundancy"
+    queue: Array = 0.0
+    if settings.policy == "restart":
+        queue = values["reliability.recovery.queue"] if settings.queue is None else settings.queue
+    inside = racks(settings, context.node_size)
+    return Recovery(
+        settings.detection,
+        _restart_s(values, settings, context.fleet.count, cost),
+        settings.policy,
+        context.hot_spares,
+        settings.repair.time,
+        queue,
+        replicas=context.nodes if redundant else replicas,
+        pause_s=values["reliability.recovery.elastic_pause"],
+        copies=settings.copies if redundant else 1,
+        racks=None if inside is None else RackStock(context.racks, inside.nodes, inside.needed),
+    )
 
 
 def _restart_s(values: Values, settings: Reliability, accelerators: Array, cost: CheckpointCost) -> Array:

@@ -14,9 +14,8 @@ from argosy import training
 from argosy.facility import PowerPhases
 from argosy.planning.context import Context
 from argosy.planning.job import JobPlan, checkpoint_bytes, machine
-from argosy.planning.life import JobReliability, job_reliability
+from argosy.planning.life import JobReliability, fleet_life
 from argosy.planning.site import HOUR, NetworkAccount, power_and_money
-from argosy.reliability import STATES, Goodput
 
 Array = Any  # float, or draws (n,)
 DAY = 86400.0
@@ -75,7 +74,7 @@ class FleetRun:
 
 
 def nominal_run(context: Context, jobs: list[JobPlan], network: NetworkAccount) -> FleetRun:
-    """The run at central facts, its failures by the closed form."""
+    """The run at central facts: failures by the closed form, or by the mean of simulated lives where it does not hold."""
     return fleet_account(context, [_nominal_job(context, job) for job in jobs], network)
 
 
@@ -87,41 +86,25 @@ def drawn_run(
     return fleet_account(drawn, [_drawn_job(drawn, job, draws, seed) for job in jobs], network)
 
 
-def closed_form(context: Context, job: JobPlan) -> Goodput:
-    """Shares of the job's wall clock by state, at central facts."""
-    return _reliability(context, job).goodput()
-
-
-def _reliability(context: Context, job: JobPlan) -> JobReliability:
-    fleet = context.fleet
-    return job_reliability(
-        context.values,
-        context.scenario.reliability,
-        fleet.count,
-        context.nodes,
-        context.spare_nodes,
-        checkpoint_bytes(job),
-        fleet.storage_bandwidth_bytes_per_s,
-        replicas=int(job.main.layouts.dp[0]),
-    )
+def job_life(context: Context, job: JobPlan) -> JobReliability:
+    """The job's reliability on this fleet, at the numbers of `context`."""
+    return fleet_life(context, checkpoint_bytes(job), int(job.main.layouts.dp[0]))
 
 
 def _nominal_job(context: Context, job: JobPlan) -> JobRun:
-    life = _reliability(context, job)
-    form = life.goodput()
-    wall = float(form.wall_s(job.work_s))
-    seconds = {state: float(form.shares[state]) * wall for state in STATES}
+    life = job_life(context, job)
+    account = life.nominal(job.work_s)
     main = job.main.nominal
     return JobRun(
         job,
         job.work_s,
-        seconds,
+        account.seconds,
         float(main.step_s[0]),
         float(main.tokens_per_s[0]),
         float(main.mfu["parameters_only"][0]),
         life,
-        float(np.asarray(form.interval_s)),
-        float(np.asarray(form.failures_expected(job.work_s))),
+        account.interval_s,
+        account.failures,
     )
 
 
@@ -135,7 +118,7 @@ def _drawn_job(context: Context, job: JobPlan, draws: int, seed: int) -> JobRun:
         work = work + stage.steps * steps.step_s * residual
         main = steps if stage is job.main else main
     assert main is not None  # job.main is one of job.stages
-    life = _reliability(context, job)
+    life = job_life(context, job)
     work = np.broadcast_to(work, (draws,))
     lived = life.lives(work, draws, seed)
     return JobRun(

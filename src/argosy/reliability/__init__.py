@@ -8,6 +8,7 @@ from argosy.reliability.rates import CategoryRate, FailureRates, failure_rates, 
 from argosy.reliability.recovery import (
     POLICIES,
     Maintenance,
+    RackStock,
     Recovery,
     group_start_up_s,
     restart_s,
@@ -15,6 +16,7 @@ from argosy.reliability.recovery import (
     spares_needed,
 )
 from argosy.reliability.renewal import Lives, lives
+from argosy.reliability.stated import racks
 from argosy.reliability.states import STATES, FailureEvent
 
 __all__ = [
@@ -31,6 +33,7 @@ __all__ = [
     "Hazards",
     "Lives",
     "Maintenance",
+    "RackStock",
     "Racks",
     "Recovery",
     "Shock",
@@ -44,6 +47,7 @@ __all__ = [
     "group_start_up_s",
     "lives",
     "presets",
+    "racks",
     "restart_s",
     "spare_wait_share",
     "spares_needed",

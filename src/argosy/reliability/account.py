@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 
 from argosy.reliability.events import EventLives
-from argosy.reliability.rates import FailureRates
 from argosy.reliability.states import STATES
 
 VIEWS = {
@@ -29,7 +28,7 @@ def views(seconds: dict[str, float]) -> dict[str, float]:
     }
 
 
-def account(lives: EventLives, rates: FailureRates, accelerators: int, work_s: float) -> dict[str, Any]:
+def account(lives: EventLives, accelerators: int, work_s: float) -> dict[str, Any]:
     """The contract's figures of a simulation: `lives` of a job on `accelerators`, means over lives.
 
     `ledger_gpu_s` sums to `total_gpu_s` (the accelerators of the job; spares are not in it). `goodput` mean is
@@ -44,7 +43,7 @@ def account(lives: EventLives, rates: FailureRates, accelerators: int, work_s: f
     low, middle, high = np.quantile(lives.ettr, [0.1, 0.5, 0.9])
     form = lives.closed_form
     expected = float(form.failures_expected(work_s))
-    whole = float(rates.per_s)
+    whole, rates = float(lives.rates.per_s), lives.rates
     failures = {
         c.name: {
             "expected": expected * float(c.system_per_s) / whole if whole and np.isfinite(expected) else None,

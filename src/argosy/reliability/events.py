@@ -25,12 +25,16 @@ ENDS = ("finished", "cut", "gave up")
 
 @dataclass(frozen=True, slots=True)
 class EventLives:
-    """Lives of one job: seconds by state, arrays (n,); failures by category, arrays (n,); how each life ended."""
+    """Lives of one job: seconds by state, arrays (n,); failures by category, arrays (n,); how each life ended.
+
+    `rates` are those of the closed form: shared domains are categories in it (`Hazards.joint_rates`).
+    """
 
     seconds: dict[str, np.ndarray]
     failures: dict[str, np.ndarray]
     ends: np.ndarray
     closed_form: Goodput
+    rates: FailureRates
 
     @property
     def wall_s(self) -> np.ndarray:
@@ -71,7 +75,9 @@ def event_lives(
     lives out. Range: memory grows with nodes + spares, time with failures; lives longer than 20 times their work are
     cut (`ends`). Raises FactError for a Weibull shape of an unknown category.
     """
-    hazards, form = hazards or Hazards(), goodput(rates, cost, recovery, maintenance, interval_s)
+    hazards = hazards or Hazards()
+    joint = hazards.joint_rates(rates, nodes + recovery.spare_nodes)
+    form = goodput(joint, cost, recovery, maintenance, interval_s)
     fleet, names = fleet_parameters(rates, hazards, nodes, recovery.spare_nodes, float(recovery.repair_s))
     job = _job_parameters(work_s, cost, recovery, maintenance or Maintenance(), form, hazards, nodes)
     keys = np.random.SeedSequence([seed, 77]).generate_state(draws, np.uint64)
@@ -80,7 +86,7 @@ def event_lives(
     done = list(run(lambda part: _batch(part, fleet, job, len(names)), parts))
     seconds, counts, ends = (np.concatenate(pieces) for pieces in zip(*done, strict=True))
     return EventLives(
-        dict(zip(STATES, seconds.T, strict=True)), dict(zip(names, counts.T, strict=True)), ends, form
+        dict(zip(STATES, seconds.T, strict=True)), dict(zip(names, counts.T, strict=True)), ends, form, joint
     )
 
 
@@ -171,7 +177,9 @@ def timeline(
     from argosy.kernels.life import live
     from argosy.kernels.parameters import EVENT, PRODUCTIVE, REWORK, ROWS, empty_life
 
-    hazards, form = hazards or Hazards(), goodput(rates, cost, recovery, maintenance, interval_s)
+    hazards = hazards or Hazards()
+    joint = hazards.joint_rates(rates, nodes + recovery.spare_nodes)
+    form = goodput(joint, cost, recovery, maintenance, interval_s)
     fleet, names = fleet_parameters(rates, hazards, nodes, recovery.spare_nodes, float(recovery.repair_s))
     job = _job_parameters(work_s, cost, recovery, maintenance or Maintenance(), form, hazards, nodes)
     keys = np.random.SeedSequence([seed, 77]).generate_state(1, np.uint64)

@@ -1,0 +1,83 @@
+"""One life per draw by the event engine: every draw has its own rates, costs, recovery and work."""
+
+from __future__ import annotations
+
+from dataclasses import fields, is_dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from argosy.reliability.checkpoints import CheckpointCost
+from argosy.reliability.engine_input import fleet_parameters
+from argosy.reliability.events import _job_parameters
+from argosy.reliability.goodput import goodput
+from argosy.reliability.hazards import Hazards
+from argosy.reliability.rates import FailureRates
+from argosy.reliability.recovery import Maintenance, Recovery
+from argosy.reliability.renewal import Lives
+from argosy.reliability.states import STATES
+
+Array = Any  # float or numpy array (n,): one entry per draw
+
+
+def drawn_lives(
+    work_s: Array,
+    nodes: int,
+    rates: FailureRates,
+    cost: CheckpointCost,
+    recovery: Recovery,
+    maintenance: Maintenance | None = None,
+    interval_s: Array | None = None,
+    hazards: Hazards | None = None,
+    draws: int = 1000,
+    seed: int = 0,
+) -> Lives:
+    """`draws` lives of a job of `work_s` productive seconds on `nodes` nodes, node by node; see `event_lives`.
+
+    As `lives`, every number may be an array (draws,): life i is that of the i-th entries. The checkpoint interval is that of
+    the closed form with the shocks counted (`Hazards.joint_rates`). A life that was cut or given up never ends: ∞.
+    """
+    from argosy.kernels.life import live
+    from argosy.kernels.parameters import empty_life
+
+    hazards, maintenance = hazards or Hazards(), maintenance or Maintenance()
+    joint = hazards.joint_rates(rates, nodes + recovery.spare_nodes)
+    form = goodput(joint, cost, recovery, maintenance, interval_s)
+    work = np.broadcast_to(np.asarray(work_s, dtype=float), (draws,))
+    keys = np.random.SeedSequence([seed, 77]).generate_state(draws, np.uint64)
+    seconds, failures = np.zeros((draws, len(STATES))), np.zeros(draws)
+    life: Any = None
+    for i in range(draws):
+        own_rates, own_cost, own_recovery, own_maintenance, own_form, own_hazards = (
+            _at(each, i, draws) for each in (rates, cost, recovery, maintenance, form, hazards)
+        )
+        fleet, names = fleet_parameters(
+            own_rates, own_hazards, nodes, own_recovery.spare_nodes, float(own_recovery.repair_s)
+        )
+        job = _job_parameters(work[i], own_cost, own_recovery, own_maintenance, own_form, own_hazards, nodes)
+        life = empty_life(fleet, job, len(names), 0) if life is None else life
+        counts, end = np.zeros((1, len(names)), dtype=np.int64), np.zeros(1, dtype=np.int64)
+        live(keys[i : i + 1], fleet, job, life, seconds[i : i + 1], counts, end)
+        failures[i] = counts.sum()
+        if end[0] != 0:
+            seconds[i, 0] = np.inf
+    return Lives(dict(zip(STATES, seconds.T, strict=True)), failures, form)
+
+
+def _at(value: Any, i: int, draws: int) -> Any:
+    """`value` with the i-th entry in place of every array over draws, in dataclasses, tuples and mappings too."""
+    if isinstance(value, np.ndarray):
+        return value[i] if value.shape == (draws,) else value
+    if is_dataclass(value) and not isinstance(value, type):
+        changed = {f.name: _at(own, i, draws) for f in fields(value) if _holds(own := getattr(value, f.name))}
+        return replace(value, **changed) if changed else value
+    if isinstance(value, tuple):
+        return tuple(_at(each, i, draws) for each in value)
+    if isinstance(value, dict):
+        return {key: _at(each, i, draws) for key, each in value.items()}
+    return value
+
+
+def _holds(value: Any) -> bool:
+    """Whether a value can hold an array over draws."""
+    return isinstance(value, np.ndarray | tuple | dict) or is_dataclass(value)
