@@ -12,6 +12,25 @@ def test_fibre_is_two_thirds_of_light():
     assert wide_area.fibre_distance(wide_area.fibre_latency(123.0)) == pytest.approx(123.0)
 
 
+def test_great_circle_against_the_angle_between_two_vectors():
+    """The haversine against the angle of position vectors, and quarters of the globe by hand."""
+
+    def position(latitude, longitude):
+        north, east = np.radians(latitude), np.radians(longitude)
+        return np.array([np.cos(north) * np.cos(east), np.cos(north) * np.sin(east), np.sin(north)])
+
+    rng = np.random.default_rng(1)
+    for a, b, c, d in zip(*rng.uniform(-85, 85, (2, 20)), *rng.uniform(-180, 180, (2, 20)), strict=True):
+        x, y = position(a, c), position(b, d)
+        angle = np.arctan2(np.linalg.norm(np.cross(x, y)), x @ y)
+        assert wide_area.great_circle(a, c, b, d, 1.0) == pytest.approx(angle)
+    quarter = 40_030e3 / 4
+    assert wide_area.great_circle(0, 0, 0, 90) == pytest.approx(quarter, rel=1e-3)
+    assert wide_area.great_circle(90, 0, 0, 55) == pytest.approx(quarter, rel=1e-3)
+    assert wide_area.great_circle(10, 20, 10, 20) == 0.0
+    assert wide_area.great_circle(0, 0, 0, 180) == pytest.approx(2 * quarter, rel=1e-3)
+
+
 def ring_rounds(message: float, sites: int, bandwidth: float, latency: float) -> float:
     """A ring all-reduce played round by round."""
     seconds = 0.0

@@ -15,6 +15,7 @@ from argosy.laws.arrays import Array, plain, require
 LIGHT_IN_VACUUM = 299_792_458.0  # m/s, exact by the SI
 FIBRE_GROUP_INDEX = 1.468  # standard single-mode fibre at 1,550 nm (Corning SMF-28 data sheet: 1.4682)
 LIGHT_IN_FIBRE = LIGHT_IN_VACUUM / FIBRE_GROUP_INDEX  # m/s
+EARTH_RADIUS = 6_371_008.8  # m, mean radius of the International Union of Geodesy and Geophysics
 
 
 def fibre_latency(distance: Array, speed: Array = LIGHT_IN_FIBRE) -> Array:
@@ -22,6 +23,20 @@ def fibre_latency(distance: Array, speed: Array = LIGHT_IN_FIBRE) -> Array:
     `speed` in m/s.
     """
     return distance / speed
+
+
+def great_circle(
+    latitude_a: Array, longitude_a: Array, latitude_b: Array, longitude_b: Array, radius: Array = EARTH_RADIUS
+) -> Array:
+    """Metres between two points on a sphere, degrees north and east, by the haversine formula:
+    2 R asin √(sin²(Δφ/2) + cos φa cos φb sin²(Δλ/2)).
+
+    The Earth's flattening changes it by up to 0.5 %; a cable's route is longer, see `fibre_latency`.
+    """
+    north, other, east, west = (np.radians(x) for x in (latitude_a, latitude_b, longitude_a, longitude_b))
+    half = np.sin((other - north) / 2) ** 2
+    half = half + np.cos(north) * np.cos(other) * np.sin((west - east) / 2) ** 2
+    return plain(2.0 * radius * np.arcsin(np.sqrt(np.minimum(half, 1.0))))
 
 
 def fibre_distance(latency: Array, speed: Array = LIGHT_IN_FIBRE) -> Array:
