@@ -8,6 +8,7 @@ from argosy.facility.cost import Usage, cost, is_rented, owned, rented
 from argosy.facility.facility import BOUNDARY, facility, made
 from argosy.facility.load import ItLoad
 from argosy.facility.market import WHEN_AUTO, market, spot_interruptions_per_s
+from argosy.facility.mitigation import Mitigation, mitigations
 from argosy.facility.money import Work, tco_payload, tornado
 from argosy.facility.node import NodePower, clock_at_cap, node_power
 from argosy.facility.packing import CLASSES, Racks, needed_class, pack
@@ -16,6 +17,17 @@ from argosy.facility.site import SiteNumbers, site_numbers
 from argosy.facility.timeline import PowerTimeline, step_timeline
 from argosy.facility.tree_drawing import drawing, level_table
 from argosy.facility.water import water_payload
+from argosy.facility.waveform import (
+    Spectrum,
+    StageActivity,
+    Stretch,
+    Waveform,
+    decimated,
+    life_power,
+    spectrum,
+    step_power,
+    waveform,
+)
 
 __all__ = [
     "BOUNDARY",
@@ -26,27 +38,35 @@ __all__ = [
     "Capital",
     "ItLoad",
     "Made",
+    "Mitigation",
     "NodePower",
     "Overhead",
     "PowerPhases",
     "PowerTimeline",
     "Racks",
     "SiteNumbers",
+    "Spectrum",
+    "StageActivity",
+    "Stretch",
     "Usage",
+    "Waveform",
     "Work",
     "building",
     "capital",
     "carbon_payload",
     "clock_at_cap",
     "cost",
+    "decimated",
     "drawing",
     "embodied",
     "equivalents",
     "facility",
     "is_rented",
     "level_table",
+    "life_power",
     "made",
     "market",
+    "mitigations",
     "needed_class",
     "node_power",
     "overhead",
@@ -54,9 +74,12 @@ __all__ = [
     "pack",
     "rented",
     "site_numbers",
+    "spectrum",
     "spot_interruptions_per_s",
+    "step_power",
     "step_timeline",
     "tco_payload",
     "tornado",
     "water_payload",
+    "waveform",
 ]

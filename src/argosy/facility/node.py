@@ -22,7 +22,7 @@ class NodePower:
     `idle_w`: on, no job; `measured_w`: the most that dense training was measured to draw (less where a cap
     binds); `capped_w`: the most that the cap allows (nameplate without one); `nameplate_w`: the maker's
     maximum. `uncapped_w`: the measured maximum without the cap (None: the same). `board_full_w`,
-    `board_capped_w`: of one accelerator board in dense work, and at most. `clock`: share of the full clock that a binding cap leaves;
+    `board_capped_w`: of one board in dense work, and at most. `clock`: share of the full clock that a binding cap leaves;
     `cap_held` False where not even the lowest clock stays below it.
     """
 

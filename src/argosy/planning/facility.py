@@ -10,8 +10,11 @@ from argosy.facility.packing import airflow_m3_per_s
 from argosy.facts import Values
 from argosy.planning import Plan, plan
 from argosy.planning.context import Context, context
+from argosy.planning.job import JobPlan
 from argosy.planning.money import money_payload
 from argosy.planning.payload import plain
+from argosy.planning.power_cap import cap_payload
+from argosy.planning.power_trace import waveform_payload
 from argosy.planning.site import it_load, network_account
 from argosy.spec import Scenario
 
@@ -46,7 +49,9 @@ def facility_payload(scenario: Scenario, draws: int = 500, seed: int = 0) -> dic
         "trips_first": around.trips_first,
         "levels": level_table(around),
         "racks": racks(setting, load, around),
+        "waveform": waveform_payload(setting, load, answer.nominal),
         "cooling": cooling(setting, load, around),
+        "power_cap": cap_payload(setting, _longest(answer), load, around, seed=seed),
         **money,
         "problems": answer.nominal.facility["problems"],
         "cautions": answer.nominal.facility["cautions"],
@@ -62,6 +67,12 @@ def _around(setting: Context, answer: Plan) -> tuple[ItLoad, Building]:
     load = it_load(setting, network_account(answer.fabrics))
     site = site_numbers(values, settings, setting.scenario.prices)
     return load, building(values, settings, site, load, answer.nominal.facility["it_mean_w"])
+
+
+def _longest(answer: Plan) -> JobPlan:
+    """The job that trains the most tokens."""
+    assert answer.nominal is not None
+    return max(answer.nominal.jobs, key=lambda each: each.tokens).job
 
 
 def power_levels(values: Values, load: ItLoad, around: Building) -> list[dict[str, Any]]:

@@ -1,0 +1,168 @@
+"""The power waveform of a synchronous job: from what its pipeline stages do to watts, ramps and spectrum."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from argosy.facility.load import ItLoad
+from argosy.facility.phases import ACTIVITIES
+from argosy.facility.timeline import PowerTimeline
+from argosy.facts import Values
+from argosy.laws import waveform as law
+
+FINEST_S = 0.01  # samples are never coarser
+SECOND = 1.0
+
+
+@dataclass(frozen=True)
+class StageActivity:
+    """What one group of accelerators does over one step, as a value.
+
+    `share` of all accelerators at work; `edges_s` (k + 1,) from 0 to the step's end, increasing; `mix` (k, 4): shares of
+    each stretch in compute, memory, communication, idle, which sum to 1.
+    """
+
+    share: float
+    edges_s: np.ndarray
+    mix: np.ndarray
+
+    def __post_init__(self) -> None:
+        if self.mix.shape != (self.edges_s.size - 1, len(ACTIVITIES)) or np.any(np.diff(self.edges_s) < 0):
+            raise ValueError("activity needs one edge more than stretches, in order of time")
+
+
+@dataclass(frozen=True)
+class Waveform:
+    """One period of IT power: `watts` every `dt_s` seconds, and what of it never moves (`steady_w`)."""
+
+    dt_s: float
+    watts: np.ndarray
+    steady_w: float
+
+    @property
+    def mean_w(self) -> float:
+        """Mean watts."""
+        return float(self.watts.mean())
+
+    @property
+    def swing_w(self) -> float:
+        """Highest minus lowest watts."""
+        return float(self.watts.max() - self.watts.min())
+
+    @property
+    def ramp_w_per_s(self) -> float:
+        """Largest change from one sample to the next, per second."""
+        return law.largest_ramp(self.watts, self.dt_s)
+
+    @property
+    def ramp_1s_w_per_s(self) -> float:
+        """Largest change within one second."""
+        return law.largest_ramp(self.watts, self.dt_s, SECOND)
+
+
+def step_power(values: Values, load: ItLoad, stages: Sequence[StageActivity]) -> PowerTimeline:
+    """IT power of one step: every stage's nodes at the power of their activity; spares, network and storage steady.
+
+    Scalars only. All replicas of a stage move together: the upper bound of the swing.
+    """
+    activity = np.array([float(load.node.at(values[f"facility.activity.{name}"])) for name in ACTIVITIES])
+    times, changes = [], []
+    for stage in stages:
+        watts = float(load.nodes) * stage.share * (stage.mix @ activity)
+        times.append(stage.edges_s[:-1])
+        changes.append(np.diff(watts, prepend=0.0))
+    end = max(float(stage.edges_s[-1]) for stage in stages)
+    when, delta = np.concatenate(times), np.concatenate(changes)
+    order = np.argsort(when, kind="stable")
+    edges = np.append(when[order], end)
+    return PowerTimeline(edges, steady_w(values, load) + np.cumsum(delta[order]), "IT")
+
+
+def steady_w(values: Values, load: ItLoad) -> float:
+    """Watts of spares, network, storage and management, which do not move with the step."""
+    others = load.others_w(values, load.nodes * load.node.measured_w)
+    return float(load.spare_nodes * load.node.idle_w + others)
+
+
+def waveform(values: Values, load: ItLoad, stages: Sequence[StageActivity]) -> Waveform:
+    """One period of the job's IT power at 10 ms or finer, behind the lag of supplies and replicas; energy is kept."""
+    line = step_power(values, load, stages)
+    period = float(line.edges_s[-1] - line.edges_s[0])
+    dt = period / max(int(np.ceil(period / FINEST_S)), 2)
+    sampled = line.sampled(dt)[: round(period / dt)]
+    lagged = law.smoothed(sampled, dt, float(values["waveform.device.rise_time"]))
+    return Waveform(dt, lagged, steady_w(values, load))
+
+
+@dataclass(frozen=True)
+class Spectrum:
+    """Amplitudes in watts of the lines in the band that utilities mind; `in_band` is their share of the variance."""
+
+    hz: np.ndarray
+    amplitude_w: np.ndarray
+    in_band: float
+
+    @property
+    def dominant_hz(self) -> float | None:
+        """Frequency of the largest line in the band; None for power that does not move in it."""
+        if not self.hz.size or self.amplitude_w.max() <= 0:
+            return None
+        return float(self.hz[int(np.argmax(self.amplitude_w))])
+
+
+def spectrum(values: Values, wave: Waveform) -> Spectrum:
+    """The lines of a period within the band of the catalog (0.1 to 20 Hz)."""
+    hz, amplitude = law.amplitude_spectrum(wave.watts, wave.dt_s)
+    band = (hz >= float(values["waveform.band.low"])) & (hz <= float(values["waveform.band.high"]))
+    whole = float(np.sum(amplitude**2))
+    share = float(np.sum(amplitude[band] ** 2)) / whole if whole > 0 else 0.0
+    return Spectrum(hz[band], amplitude[band], share)
+
+
+@dataclass(frozen=True)
+class Stretch:
+    """A stretch of a job's life: `kind` (steps, checkpoint, failure, restart) and its seconds."""
+
+    kind: str
+    seconds: float
+
+
+def life_power(
+    values: Values, load: ItLoad, wave: Waveform, stretches: Sequence[Stretch]
+) -> tuple[np.ndarray, list[dict[str, float | str]]]:
+    """IT watts over a piece of the job's life at the waveform's `dt_s`, and where each stretch lies in it.
+
+    Steps repeat the waveform; in a blocking checkpoint and until a failure is noticed the accelerators wait at full
+    clocks (idle activity); while the job restarts they are idle. Changes follow the lag of the supplies.
+    """
+    nodes, node = float(load.nodes), load.node
+    waiting = wave.steady_w + nodes * float(node.at(values["facility.activity.idle"]))
+    levels = {
+        "checkpoint": waiting,
+        "failure": waiting,
+        "restart": wave.steady_w + nodes * float(node.idle_w),
+    }
+    parts, marks, now = [], [], 0.0
+    for stretch in stretches:
+        samples = max(1, round(stretch.seconds / wave.dt_s))
+        level = levels.get(stretch.kind)
+        parts.append(np.resize(wave.watts, samples) if level is None else np.full(samples, level))
+        marks.append({"kind": stretch.kind, "start_s": now, "end_s": now + samples * wave.dt_s})
+        now += samples * wave.dt_s
+    lag = float(values["waveform.device.rise_time"])
+    return law.smoothed(np.concatenate(parts), wave.dt_s, lag), marks
+
+
+def decimated(watts: np.ndarray, dt_s: float, most: int = 1200) -> dict[str, object]:
+    """At most `most` bins for display, each with its lowest, mean and highest watts: nothing that matters is hidden."""
+    size = int(np.ceil(watts.size / most))
+    padded = np.pad(watts, (0, -watts.size % size), mode="edge").reshape(-1, size)
+    return {
+        "dt_s": dt_s * size,
+        "lowest_w": padded.min(axis=1),
+        "mean_w": padded.mean(axis=1),
+        "highest_w": padded.max(axis=1),
+    }
