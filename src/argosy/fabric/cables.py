@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 
-
 COLUMNS = ("a", "a_port", "b", "b_port", "rate", "boundary", "circuit")  # one number per cable
 
 
@@ -98,14 +97,23 @@ class CableList:
         return np.bincount(np.concatenate([self.a, self.b]), minlength=self.nodes)
 
     def capacity(self, upwards: bool) -> np.ndarray:
-        """Bit/s one way of every node's cables to higher (else to lower) tiers, shape (nodes,)."""
+        """Bit/s one way of every node's cables to higher (else to lower) tiers, shape (nodes,).
+
+        Cables between switches of one tier (the groups of a dragonfly) lead away from the hosts: upwards for
+        both.
+        """
         tier = self.tier_of_nodes()
         a_below = tier[self.a] < tier[self.b]
         low = np.where(a_below, self.a, self.b)
         high = np.where(a_below, self.b, self.a)
         between = tier[low] != tier[high]
         node = low if upwards else high
-        return np.bincount(node[between], weights=self.rate[between], minlength=self.nodes)
+        found = np.bincount(node[between], weights=self.rate[between], minlength=self.nodes)
+        if upwards:
+            level = ~between & (tier[low] > 0)
+            ends = np.concatenate([low[level], high[level]])
+            found = found + np.bincount(ends, weights=np.tile(self.rate[level], 2), minlength=self.nodes)
+        return found
 
     def kept(self, cables: np.ndarray) -> CableList:
         """The same nodes with some of the cables: `cables` are their indices, or True where one stays.

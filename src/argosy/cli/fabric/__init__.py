@@ -9,8 +9,11 @@ from typing import Any
 import typer
 from typer.core import TyperGroup
 
+from argosy.cli.fabric.check_bandwidth import check_bandwidth
 from argosy.cli.fabric.diff import diff
 from argosy.cli.fabric.draw import draw
+from argosy.cli.fabric.lint_slurm import lint_slurm
+from argosy.cli.fabric.machine import machine
 
 DEFAULT = "draw"  # the command that needs no word of its own
 
@@ -28,3 +31,6 @@ app.command(DEFAULT, epilog="`argosy fabric diff PLAN IBNETDISCOVER` compares a 
     draw
 )
 app.command("diff")(diff)
+app.command("check-bandwidth")(check_bandwidth)
+app.command("machine")(machine)
+app.command("lint-slurm")(lint_slurm)

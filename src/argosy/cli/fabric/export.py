@@ -8,10 +8,10 @@ from typing import Any
 import typer
 
 
-def export(topology: Any, kind: str, path: Path) -> None:
-    """Write the topology as `kind` to `path`, by argosy.fabric.exports."""
+def export(topology: Any, kind: str, path: Path) -> tuple[str, ...]:
+    """Write the topology as `kind` to `path`, by argosy.fabric.exports; what a reader of the file should know."""
     from argosy.fabric import exports
 
     if kind not in exports.KINDS:
         raise typer.BadParameter(f"--export {kind!r}: write one of {', '.join(exports.KINDS)}")
-    exports.write(topology, kind, path)
+    return exports.write(topology, kind, path)

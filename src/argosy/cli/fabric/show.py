@@ -1,12 +1,16 @@
-"""A fabric's payload for people."""
+"""A fabric's payload for people: the answer first, then what was asked of the fabric, then what is wrong with it."""
 
 from __future__ import annotations
 
 from typing import Any
 
+from argosy.cli.fabric.traffic import show_traffic
+
+SHOWN = 12  # lines of the bill
+
 
 def show(payload: dict[str, Any]) -> None:
-    """Tiers, rates, price, power; then what was asked of the fabric; then what is wrong with it."""
+    """Tiers, rates, price and power, the bill; the collective, traffic and analysis; problems and notes."""
     from rich.console import Console
     from rich.table import Table
 
@@ -27,10 +31,14 @@ def show(payload: dict[str, Any]) -> None:
     console.print(table)
     injection = units.format(payload["injection_bps_per_direction"], "bit/s")
     bisection = units.format(payload["bisection_bps_per_direction"], "bit/s")
+    over = [f"{tier} {ratio:.3g}:1" for tier, ratio in payload["oversubscription"].items()]
     console.print(f"injection {injection}, bisection {bisection} per direction")
+    if over:
+        console.print(f"oversubscription found from the cables: {', '.join(over)}")
     usd, w = payload["usd"], payload["w"]
     price = "price unknown" if usd is None else text.dollars(usd)
     console.print(f"{price}, {'power unknown' if w is None else units.format(w, 'W')}")
+    _bill(console, payload["bill"])
     if "time_s" in payload:
         bus = units.format(payload["bus_bandwidth_bytes_per_s"], "byte/s")
         console.print(
@@ -38,10 +46,69 @@ def show(payload: dict[str, Any]) -> None:
             f"bound {units.format(payload['bound_s'], 's')}"
         )
     if "max_link_load" in payload:
-        from argosy.cli.fabric.traffic import show_traffic
-
         show_traffic(console, payload)
+    if "single_failures" in payload:
+        show_analysis(console, payload)
     for problem in payload["problems"]:
         console.print(f"problem: {problem}")
     for note in payload["notes"]:
         console.print(f"note: {note}")
+
+
+def _bill(console: Any, lines: list[dict[str, Any]]) -> None:
+    """Parts with their counts, prices and power."""
+    from rich.table import Table
+
+    from argosy import units
+    from argosy.report import text
+
+    table = Table(title="bill of materials", title_justify="left")
+    for column in ("part", "count", "price", "power"):
+        table.add_column(column, justify="left" if column == "part" else "right")
+    for line in lines[:SHOWN]:
+        usd, w = line["usd"], line["w"]
+        table.add_row(
+            line["item"],
+            f"{line['count']:,.0f}",
+            "unknown" if usd is None else text.dollars(usd),
+            "unknown" if w is None else units.format(w, "W"),
+        )
+    console.print(table)
+    if len(lines) > SHOWN:
+        console.print(f"and {len(lines) - SHOWN} more parts: --json has all")
+
+
+def show_analysis(console: Any, payload: dict[str, Any]) -> None:
+    """Paths, then what the loss of each kind of switch and cable costs."""
+    from rich.table import Table
+
+    all_pairs = sum(row["pairs"] for row in payload["hops"])
+    table = Table(title="paths between cards of different hosts", title_justify="left")
+    for column in ("switches passed", "share of pairs", "equal shortest paths"):
+        table.add_column(column, justify="right")
+    for row in payload["hops"]:
+        few, most = row["paths_min"], row["paths_max"]
+        table.add_row(
+            "no path" if row["switches"] is None else f"{row['switches']} ({row['links']} links)",
+            f"{row['pairs'] / all_pairs:.2%}",
+            "" if row["switches"] is None else f"{few:,.0f}" if few == most else f"{few:,.0f} to {most:,.0f}",
+        )
+    console.print(table)
+    table = Table(
+        title="the loss of one: accelerators cut off and slowed; least left of rates", title_justify="left"
+    )
+    columns = ("of", "what", "count", "cut off", "slowed", "hosts", "uplinks", "bisection")
+    for column in columns:
+        table.add_column(column, justify="left" if column in ("of", "what") else "right")
+    for row in payload["single_failures"]:
+        table.add_row(
+            row["kind"],
+            row["what"],
+            f"{row['count']:,}",
+            f"{row['accelerators_cut']:,.0f}",
+            f"{row['accelerators_slowed']:,.0f}",
+            f"{row['host_rate_left']:.1%}",
+            f"{row['uplink_left']:.1%}",
+            f"{row['bisection_left']:.2%}",
+        )
+    console.print(table)

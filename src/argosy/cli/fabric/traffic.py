@@ -5,17 +5,36 @@ from __future__ import annotations
 from typing import Any
 
 
-def traffic(topology: Any, pattern: str, seed: int, routing: str) -> dict[str, Any]:
-    """The contract's keys of `--traffic`, by argosy.fabric.flows."""
+def load(topology: Any, pattern: str, given: dict[str, Any]) -> dict[str, Any]:
+    """The contract's keys of `--traffic` and more, by argosy.fabric.flows; `given`: the options by name."""
     from argosy.fabric import flows
 
-    payload: dict[str, Any] = flows.traffic_payload(topology, pattern, seed=seed, routing=routing)
-    return payload
+    names = ("seed", "routing", "queue_pairs", "failed", "degraded")
+    return flows.traffic_payload(topology, pattern, **{name: given[name] for name in names})
 
 
 def show_traffic(console: Any, payload: dict[str, Any]) -> None:
-    """The traffic's answer for people."""
+    """The traffic's answer for people: the answer, the tiers, the hottest links."""
+    from rich.table import Table
+
+    low, middle = payload["throughput_fraction"]["p01"], payload["throughput_fraction"]["p50"]
     console.print(
-        f"traffic: busiest link {payload['max_link_load']:g} times its rate, throughput "
-        f"{payload['mean_throughput_fraction']:.1%} in the mean, {payload['min_throughput_fraction']:.1%} at the least"
+        f"{payload['traffic']} under {payload['routing']} routing: {payload['flows']:,} flows get "
+        f"{payload['mean_throughput_fraction']:.1%} of what they offer in the mean (p01 {low:.1%}, p50 {middle:.1%}, "
+        f"least {payload['min_throughput_fraction']:.1%}); busiest link {payload['max_link_load']:.2f} × its rate"
     )
+    if lost := payload["unreachable_flows"]:
+        console.print(f"{lost:,} flows have no way")
+    over = payload["collisions"]
+    if over["seeds"] > 1:
+        busiest = over["max_link_load"]
+        console.print(
+            f"over {over['seeds']} seeds: busiest link {busiest['p10']:.2f} to {busiest['max']:.2f}, mean throughput "
+            f"{over['mean_throughput_fraction']['p10']:.1%} to {over['mean_throughput_fraction']['p90']:.1%}"
+        )
+    table = Table(title="hottest links", title_justify="left")
+    for column in ("from", "to", "load", "flows"):
+        table.add_column(column, justify="right" if column in ("load", "flows") else "left")
+    for link in payload["hot_links"][:5]:
+        table.add_row(link["from"], link["to"], f"{link['load']:.2f}", f"{link['flows']:g}")
+    console.print(table)

@@ -39,7 +39,9 @@ def by_tier(given: list[str], option: str, tiers: tuple[str, ...]) -> tuple[str 
         elif tier.strip() in tiers and value.strip():
             single[tier.strip()] = value.strip()
         else:
-            raise typer.BadParameter(f"{option} {text!r}: write a value, or TIER:VALUE with one of {', '.join(tiers)}")
+            raise typer.BadParameter(
+                f"{option} {text!r}: write a value, or TIER:VALUE with one of {', '.join(tiers)}"
+            )
     return everywhere, single
 
 
