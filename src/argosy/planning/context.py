@@ -95,6 +95,7 @@ def context(scenario: Scenario) -> Context:
     }
     values = Values(facts)
     scenario = _with_interruptions(scenario, values)
+    _check_racks(scenario.reliability, accelerator, values)
     hot = scenario.fleet.spares.nodes
     hot = _sufficient_spares(scenario, values, node_size) if hot is None else hot
     standing_by = _standing_by(scenario.reliability, -(-scenario.fleet.count // node_size), node_size)
@@ -140,6 +141,16 @@ def _sufficient_spares(scenario: Scenario, values: Values, node_size: int) -> in
         if recovery.wait_share(rates.node_per_s) < 1e-3:
             return int(spare_racks * inside.nodes)
     return nodes
+
+
+def _check_racks(given: Reliability, accelerator: str, values: Values) -> None:
+    """FactError where the racks that should carry spares are not this accelerator's scale-up domains."""
+    domain = int(values.facts[f"accelerators.{accelerator}.scale_up_domain"].value)
+    if given.rack_spares is not None and given.rack_spares.of != domain:
+        raise FactError(
+            f"reliability.rack_spares: racks of {given.rack_spares.of}, but {domain} {accelerator} share a scale-up "
+            f"domain; write of: {domain}, or leave it out"
+        )
 
 
 def _standing_by(given: Reliability, nodes: int, node_size: int) -> int:

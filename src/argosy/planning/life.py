@@ -19,6 +19,7 @@ from argosy.reliability.drawn import drawn_lives
 from argosy.reliability.events import EventLives, event_lives
 from argosy.reliability.goodput import Goodput, goodput
 from argosy.reliability.hazards import Hazards
+from argosy.reliability.presets import extrapolations
 from argosy.reliability.rates import FailureRates, failure_rates
 from argosy.reliability.recovery import Maintenance, RackStock, Recovery, restart_s, spares_needed
 from argosy.reliability.renewal import Lives, lives
@@ -134,6 +135,7 @@ def fleet_life(
     rates, stated, notes = hazards(
         values, settings, tree, rates, context.nodes, context.hot_spares, context.node_size
     )
+    notes += extrapolations(settings.preset, context.accelerator, fleet.count)
     suffice = spares_needed(rates, settings.repair.time)
     checkpoint, planned = settings.checkpoint, settings.maintenance
     cost = checkpoint_cost(

@@ -103,7 +103,7 @@ def _sizes(
         "software": (1, nodes, None),
         "operator": (1, nodes, None),
     }
-    for part, fact in (("nvswitch", "nvswitches"), ("psu", "power_supplies")):
+    for part, fact in (("nvswitch", "nvswitches"), ("psu", "supplies")):
         if f"{own}.{fact}" in values:
             sizes[part] = (nodes * _whole(values, f"{own}.{fact}", 0), 0, None)
     for name in ("power-domain", *(("coolant-unit",) if housing.liquid else ())):
