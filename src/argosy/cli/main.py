@@ -33,6 +33,11 @@ COMMANDS: dict[str, tuple[str, str, str]] = {
         "Compare two scenarios or saved plans: changed inputs, losses, days and dollars.",
         "Decide",
     ),
+    "sensitivity": (
+        "argosy.cli.sensitivity:sensitivity",
+        "Which uncertain fact moves the answer most, and which measurement would shrink it.",
+        "Trust",
+    ),
     "fit-failures": (
         "argosy.cli.fit_failures:fit_failures",
         "Failure rates and Weibull shapes from a log, as an overrides file.",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import altair as alt
@@ -210,3 +211,19 @@ def to_svg(chart: Chart) -> str:
         .to_dict()
     )
     return str(vl_convert.vegalite_to_svg(specification))
+
+
+def save(chart: Chart, path: Path) -> None:
+    """Write the chart to a .svg file, or as a picture of twice the size on white to a .png file.
+
+    ValueError for another ending.
+    """
+    if path.suffix == ".svg":
+        path.write_text(to_svg(chart), encoding="utf-8")
+    elif path.suffix == ".png":
+        import vl_convert
+
+        specification = chart.configure(font=_FONT, background="white", padding=10).to_dict()
+        path.write_bytes(vl_convert.vegalite_to_png(specification, scale=2))
+    else:
+        raise ValueError(f"{path}: a picture ends in .svg or .png")
