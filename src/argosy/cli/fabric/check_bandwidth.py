@@ -73,18 +73,17 @@ def _of_options(
 ) -> dict[str, Any]:
     """The nodes of the log: its device and the catalog's node that carries it, where options do not say otherwise."""
     from argosy.cli.fabric import words
-    from argosy.fabric.imports.expected import node_network
+    from argosy.fabric.imports.expected import link_generation, node_network, node_of
     from argosy.facts import FactError, load_catalog
 
     catalog = load_catalog()
     device = accelerator or (run.devices[0] if run.devices else "")
     try:
-        entry = catalog.entry("accelerators", device)
+        entry, node, joined = node_of(device)
     except FactError as error:
         raise FactError(
             f"the log's device {device!r} is not in the catalog; write --accelerator: {error}"
         ) from None
-    node = next((one for one in catalog.section("nodes") if one.text.get("accelerator") == entry.name), None)
     if node is None and run.nodes > 1 and (cards is None or rate is None):
         raise FactError(f"no node of the catalog carries {entry.name}; write --nics-per-host and --rate")
     if run.ranks % run.nodes:
@@ -96,16 +95,14 @@ def _of_options(
     cards = cards or (int(node.facts["nics"].value) if node else 1)
     bps = words.parse(rate, "bit/s", "--rate") if rate else (node.facts["nic_rate"].value if node else 1e9)
     per_node = run.ranks // run.nodes
-    joined = int(entry.facts["scale_up_domain"].value)
-    rack = node is not None and joined > int(node.facts["accelerators"].value)
     assumed = [f"{run.nodes} hosts of {per_node} {entry.name}, a fabric without oversubscription"]
-    if rack and run.nodes > 1:
+    if joined > 1 and run.nodes > 1:
         assumed.append(f"hosts fill scale-up domains of {joined} in order")
     if run.nodes > 1:
         assumed.append(f"{cards} cards of {bps / 1e9:g} Gb/s per host, {protocol}, all in use")
     return {
-        "network": node_network(entry.name, per_node, run.nodes, cards, bps, protocol, joined if rack else 1),
-        "generation": _generation(entry),
+        "network": node_network(entry.name, per_node, run.nodes, cards, bps, protocol, joined),
+        "generation": link_generation(entry),
         "cards": cards,
         "assumed": assumed,
     }
@@ -115,6 +112,7 @@ def _of_scenario(path: Path, run: Any) -> dict[str, Any]:
     """The first ranks of a scenario's fleet."""
     from argosy.fabric import build_network
     from argosy.fabric.fleet import fleet_node
+    from argosy.fabric.imports.expected import link_generation
     from argosy.facts import FactError, load_catalog
     from argosy.planning.context import context
     from argosy.spec import load
@@ -126,19 +124,11 @@ def _of_scenario(path: Path, run: Any) -> dict[str, Any]:
     node = catalog.entry("nodes", fleet_node(fleet))
     return {
         "network": lambda values: build_network(fleet, values),
-        "generation": _generation(catalog.entry("accelerators", fleet.accelerator.name)),
+        "generation": link_generation(catalog.entry("accelerators", fleet.accelerator.name)),
         "cards": fleet.compute_fabric.nics_per_node or int(node.facts["nics"].value),
         "values": setting.values,
         "assumed": [f"the first {run.ranks} accelerators of {path}"],
     }
-
-
-def _generation(entry: Any) -> str:
-    """The measured generation of scale-up links that is nearest to the accelerator's."""
-    from argosy.fabric import pairs
-
-    rate = float(entry.facts["scale_up_bandwidth"].value)
-    return pairs.links_of_chip(entry.text.get("generation", "")) or pairs.nearest_generation(rate)
 
 
 def _show(payload: dict[str, Any]) -> None:

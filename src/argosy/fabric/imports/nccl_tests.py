@@ -1,0 +1,214 @@
+"""The output of nccl-tests (NVIDIA/nccl-tests, also rccl-tests): its table, or the file of its `-J`.
+
+The table's columns differ by version and test, so that they are read from its header; lines may carry the tag of
+mpirun (`[1,0]<stdout>:`) or srun (`0: `), and messages of NCCL stand between them. GB/s of nccl-tests is 1e9 byte/s.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from argosy.fabric.imports.text import ReadError, numbered_lines
+
+# Collectives by the programs' names; the kinds are those of argosy.fabric.network.KINDS, others are not modelled.
+PROGRAMS = {
+    "all_reduce": "all_reduce",
+    "all_gather": "all_gather",
+    "reduce_scatter": "reduce_scatter",
+    "alltoall": "all_to_all",
+    "broadcast": "broadcast",
+}
+LARGEST_JSON = 64 << 20  # bytes
+_TAG = re.compile(r"^\[\d+,\d+\]<std(?:out|err)>:|^\s?\d+: (?=[#\s])")
+_PROGRAM = re.compile(r"\b(\w+?)_perf(?:_mpi)?\b")
+_RANK = re.compile(r"#\s+Rank\s+(\d+)\s.*?\bon\s+(\S+)\s+device\s+(\d+)\s+\[[^\]]*\]\s*(.*)$")
+_VARIABLE = re.compile(r"\b(NCCL_[A-Z0-9_]+)=([^\s'\"]+)")
+_WARNING = re.compile(r"NCCL WARN (.*)|(NET/Socket\b.*)|(.*via NET/Socket.*)")
+
+
+@dataclass(frozen=True)
+class Point:
+    """One row: `bytes` of the message, `seconds` (the better of out-of-place and in-place), `bus` byte/s, `wrong`
+    elements (None where they were not counted), `line` of the file.
+    """
+
+    bytes: float
+    seconds: float
+    bus: float
+    wrong: float | None
+    line: int
+
+
+@dataclass(frozen=True)
+class Benchmark:
+    """One run. `collective`: a kind of the network, or None where the file does not tell; `hosts`: the host of every
+    rank; `devices`: the names of the accelerators; `variables`: NCCL_* that the file mentions; `warnings`: what NCCL
+    printed; `truncated`: whether the run's closing lines are absent.
+    """
+
+    collective: str | None
+    hosts: tuple[str, ...]
+    devices: tuple[str, ...]
+    points: tuple[Point, ...]
+    variables: dict[str, str]
+    warnings: tuple[str, ...]
+    truncated: bool
+
+    @property
+    def ranks(self) -> int:
+        """Ranks of the run."""
+        return len(self.hosts)
+
+    @property
+    def nodes(self) -> int:
+        """Different hosts."""
+        return len(set(self.hosts))
+
+
+def read_nccl_tests(path: Path | str) -> Benchmark:
+    """A run of nccl-tests. ReadError with file and line for a file without a table, a row that breaks off, numbers that
+    are none.
+    """
+    path = Path(path)
+    with path.open("rb") as file:
+        beginning = file.read(256).lstrip()
+    return _from_json(path) if beginning.startswith(b"{") else _from_text(path)
+
+
+def _from_text(path: Path) -> Benchmark:
+    collective: str | None = None
+    ranks: dict[int, tuple[str, str]] = {}
+    points: list[Point] = []
+    variables: dict[str, str] = {}
+    warnings: list[str] = []
+    columns: list[str] = []
+    closed = False
+    for number, raw in numbered_lines(path):
+        line = _TAG.sub("", raw)
+        for name, value in _VARIABLE.findall(line):
+            variables.setdefault(name, value)
+        if found := _WARNING.search(line):
+            warnings.append(next(text for text in found.groups() if text).strip()[:200])
+        if (program := _PROGRAM.search(line)) and program[1] in PROGRAMS:
+            collective = PROGRAMS[program[1]]
+        if found := _RANK.match(line):
+            ranks[int(found[1])] = (found[2], found[4].strip())
+        elif line.startswith("#") and " size " in line and "busbw" in line:
+            columns = line[1:].split()
+        elif line.startswith("# Avg bus bandwidth"):
+            closed = True
+        elif columns and re.match(r"\s*\d+\s+\d+\s", line):
+            points.append(_row(path, number, line.split(), columns))
+    if not points:
+        raise ReadError(
+            path, 1, "no table of nccl-tests: write its whole output, with the lines that begin with #"
+        )
+    if not ranks:
+        raise ReadError(
+            path, 1, "no lines `# Rank 0 ... on HOST device 0`: write the whole output of nccl-tests"
+        )
+    ordered = [ranks[rank] for rank in sorted(ranks)]
+    if collective is None and "root" in columns and "redop" not in columns:
+        collective = "broadcast"  # versions before 2.10 print only the columns that a test has
+    return _finish(path, collective, ordered, points, variables, warnings, not closed)
+
+
+def _row(path: Path, number: int, cells: list[str], columns: list[str]) -> Point:
+    """One row of the table: the first columns once, then time, algbw, busbw and errors out-of-place and in-place."""
+    start = columns.index("time")
+    block = [name for name in columns[start:] if name in ("time", "algbw", "busbw", "#wrong", "error")]
+    half = len(block) // 2 if block.count("time") == 2 else len(block)
+    if len(cells) < start + half:
+        raise ReadError(
+            path, number, f"{len(cells)} numbers under {start + len(block)} columns: the row breaks off"
+        )
+    sides = [cells[start : start + half], cells[start + half : start + 2 * half]]
+    whole = [side for side in sides if len(side) == half]
+    try:
+        best = min(whole, key=lambda side: float(side[0]))
+        return Point(
+            float(cells[0]),
+            float(best[0]) * 1e-6,
+            float(best[2]) * 1e9,
+            _wrong([side[3] for side in whole if len(side) > 3]),
+            number,
+        )
+    except ValueError as error:
+        raise ReadError(path, number, f"a number of the table is none: {error}") from None
+
+
+def _wrong(cells: list[str]) -> float | None:
+    """Wrong elements of both sides; None where they were not counted. An older `error` column is a difference, which
+    is wrong only when it is not small.
+    """
+    counted = [float(cell) for cell in cells if cell not in ("N/A", "null")]
+    return sum(number for number in counted if number >= 1) if counted else None
+
+
+def _from_json(path: Path) -> Benchmark:
+    if path.stat().st_size > LARGEST_JSON:
+        raise ReadError(path, 0, f"more than {LARGEST_JSON >> 20} MiB: no output of nccl-tests")
+    try:
+        record: dict[str, Any] = json.loads(path.read_text(encoding="utf-8", errors="replace"))
+    except (json.JSONDecodeError, RecursionError) as error:
+        raise ReadError(
+            path, getattr(error, "lineno", 1), f"no JSON: {error}; a run that broke off leaves it open"
+        ) from None
+    words = " ".join(str(word) for word in record.get("args", []))
+    program = _PROGRAM.search(words)
+    collective = PROGRAMS.get(program[1]) if program else None
+    variables = dict(_VARIABLE.findall(words + " " + " ".join(str(word) for word in record.get("env", []))))
+    try:
+        devices = [(str(one["hostname"]), str(one.get("device_info", ""))) for one in record["devices"]]
+        points = [_json_point(row) for row in record["results"]]
+    except (KeyError, TypeError, ValueError) as error:
+        raise ReadError(path, 1, f"not the file of nccl-tests -J: {type(error).__name__} {error}") from None
+    if not points or not devices:
+        raise ReadError(path, 1, "no results or no devices: not a finished run of nccl-tests")
+    return _finish(path, collective, devices, points, variables, [], "end_time" not in record)
+
+
+def _json_point(row: dict[str, Any]) -> Point:
+    sides = [side for side in (row.get("out_of_place"), row.get("in_place")) if side]
+    best = min(sides, key=lambda side: float(side.get("time", side.get("cpu_time"))))
+    counted = [float(side["nwrong"]) for side in sides if side.get("nwrong") is not None]
+    seconds = float(best.get("time", best.get("cpu_time"))) * 1e-6
+    return Point(
+        float(row["size"]), seconds, float(best["bus_bw"]) * 1e9, sum(counted) if counted else None, 0
+    )
+
+
+def _finish(
+    path: Path,
+    collective: str | None,
+    ranks: list[tuple[str, str]],
+    points: list[Point],
+    variables: dict[str, str],
+    warnings: list[str],
+    truncated: bool,
+) -> Benchmark:
+    usable = tuple(point for point in points if point.bytes > 0 and point.seconds > 0)
+    if not usable:
+        raise ReadError(path, points[0].line, "no row has a message and a time above zero")
+    hosts, devices = zip(*ranks, strict=True)
+    names = tuple(sorted({device for device in devices if device}))
+    return Benchmark(
+        collective or _by_ratio(usable, len(hosts)),
+        hosts,
+        names,
+        usable,
+        variables,
+        tuple(dict.fromkeys(warnings)),
+        truncated,
+    )
+
+
+def _by_ratio(points: tuple[Point, ...], ranks: int) -> str | None:
+    """The collective, where only one has this ratio of bus to algorithm bandwidth: 2(n−1)/n is all-reduce alone."""
+    largest = max(points, key=lambda point: point.bytes)
+    ratio = largest.bus * largest.seconds / largest.bytes
+    return "all_reduce" if ranks > 2 and abs(ratio - 2 * (ranks - 1) / ranks) < 0.02 else None
