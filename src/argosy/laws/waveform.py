@@ -36,15 +36,17 @@ def largest_ramp(watts: np.ndarray, dt_s: float, window_s: float | None = None) 
 
 
 def smoothed(watts: np.ndarray, dt_s: float, time_constant_s: float) -> np.ndarray:
-    """The period behind a first-order lag of `time_constant_s` seconds (τ): every line divided by 1 + 2πi·f·τ.
+    """The period behind a first-order lag: y_k = a·y_(k−1) + (1 − a)·x_k with a = exp(−dt/τ), once it repeats itself.
 
-    The mean, and so the energy, is kept. ValueError for a negative time constant, and as in `amplitude_spectrum`.
+    `time_constant_s` (τ): seconds; 0 changes nothing. The recursion is run as its transfer function (1 − a)/(1 − a/z) on
+    the lines of the period, which is exact for a periodic signal; the mean, and so the energy, is kept. ValueError for a
+    negative time constant, and as in `amplitude_spectrum`.
     """
     _check(watts, dt_s)
     require(time_constant_s >= 0, "time constant must not be negative")
-    frequencies = np.fft.rfftfreq(watts.size, dt_s)
-    lag = 1.0 + 2j * np.pi * frequencies * time_constant_s
-    return np.asarray(np.fft.irfft(np.fft.rfft(watts) / lag, watts.size))
+    kept = np.exp(-dt_s / time_constant_s) if time_constant_s > 0 else 0.0
+    turns = np.exp(-2j * np.pi * np.fft.rfftfreq(watts.size))
+    return np.asarray(np.fft.irfft(np.fft.rfft(watts) * (1.0 - kept) / (1.0 - kept * turns), watts.size))
 
 
 def stored_joules(watts: np.ndarray, supplied_w: np.ndarray, dt_s: float) -> float:
@@ -72,6 +74,8 @@ def smoothing_with_store(watts: np.ndarray, dt_s: float, capacity_j: float) -> t
     if fits(longest):
         return smoothed(watts, dt_s, longest), longest
     low, high = 1e-9 * longest, longest
+    if not fits(low):
+        return watts.copy(), 0.0
     while high / low > 1.001:
         middle = float(np.sqrt(low * high))
         low, high = (middle, high) if fits(middle) else (low, middle)
