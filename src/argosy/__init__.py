@@ -5,6 +5,7 @@
 >>> import argosy
 >>> scenario = argosy.load("examples/llama3-405b.yaml")  # doctest: +SKIP
 >>> answer = argosy.plan(scenario)                       # doctest: +SKIP
+>>> lives = argosy.simulate(scenario)                    # doctest: +SKIP
 
 Heavy libraries load where they are used, so importing this package stays cheap.
 """
@@ -12,7 +13,7 @@ Heavy libraries load where they are used, so importing this package stays cheap.
 from typing import Any
 
 __version__ = "0.1.0"
-__all__ = ["Fact", "Ledger", "Plan", "Scenario", "__version__", "load", "loads", "plan"]
+__all__ = ["Fact", "Ledger", "Plan", "Scenario", "__version__", "load", "loads", "plan", "simulate"]
 
 _HOME = {
     "Fact": "argosy.facts",
@@ -22,6 +23,7 @@ _HOME = {
     "load": "argosy.spec",
     "loads": "argosy.spec",
     "plan": "argosy.planning",
+    "simulate": "argosy.planning.simulation",
 }
 
 

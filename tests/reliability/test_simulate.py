@@ -111,10 +111,10 @@ def test_a_job_that_never_finishes_is_told(tmp_path: Path, capsys: pytest.Captur
     assert "reliability:" not in text
     path = tmp_path / "hopeless.yaml"
     path.write_text(text + "\nreliability:\n  overrides: {gpu: {mttf: 30 min}}\n", encoding="utf-8")
-    assert run(["simulate", str(path), "--replications", "2", "--no-advice"]) == 0
+    assert run(["simulate", str(path), "--replications", "2", "--no-advice"]) == 2
     out = capsys.readouterr().out
     assert "will never finish" in out
-    assert run(["simulate", str(path), "--replications", "2", "--no-advice", "--json"]) == 0
+    assert run(["simulate", str(path), "--replications", "2", "--no-advice", "--json"]) == 2
     answer = json.loads(capsys.readouterr().out)
     assert answer["finishes"] is False
     assert 0.0 <= answer["goodput"]["mean"] < 0.01

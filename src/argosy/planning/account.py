@@ -94,12 +94,19 @@ def step_ledger(compute: Mapping[str, float], breakdown: Mapping[str, float]) ->
 
 
 def run_ledger(
-    name: str, steps: Ledger, shares: Mapping[str, float], wall_s: float, accelerators: int, spares: int
+    name: str,
+    steps: Ledger,
+    shares: Mapping[str, float],
+    wall_s: float,
+    accelerators: int,
+    spares: int,
+    failures_law: str = "Daly's exact form",
 ) -> Ledger:
     """The whole run: productive steps, failures, planned stops, and spares.
 
     `shares`: of wall-clock time by state (`reliability.Goodput.shares`), summing to one; `wall_s`: of the run;
-    `accelerators` in the job and `spares` standing by. The steps' ledger must be the productive share.
+    `accelerators` in the job and `spares` standing by; `failures_law`: where the shares come from. The steps' ledger must
+    be the productive share.
     """
     whole = wall_s * accelerators
     failures = tuple(Ledger(title, float(shares[key]) * whole, law=law) for title, key, law in _FAILURES)
@@ -112,7 +119,7 @@ def run_ledger(
     )
     children = [
         steps,
-        Ledger.parent("failures", failures, "Daly's exact form"),
+        Ledger.parent("failures", failures, failures_law),
         Ledger.parent("planned", planned),
     ]
     if spares:

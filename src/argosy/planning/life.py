@@ -19,7 +19,7 @@ from argosy.reliability.drawn import drawn_lives
 from argosy.reliability.events import EventLives, event_lives
 from argosy.reliability.goodput import Goodput, goodput
 from argosy.reliability.hazards import Hazards
-from argosy.reliability.presets import extrapolations
+from argosy.reliability.extrapolation import extrapolations
 from argosy.reliability.rates import FailureRates, failure_rates
 from argosy.reliability.recovery import Maintenance, RackStock, Recovery, restart_s, spares_needed
 from argosy.reliability.renewal import Lives, lives

@@ -66,8 +66,9 @@ def ledger(context: Context, run: FleetRun) -> Ledger:
     for job in run.jobs:
         steps = step_ledger(job.job.totals("compute_parts"), job.job.totals("breakdown"))
         shares = {state: seconds / job.wall_s for state, seconds in job.seconds.items()}
+        law = "mean of simulated lives" if job.reliability.beyond else "Daly's exact form"
         trees.append(
-            run_ledger(job.job.training.name, steps, shares, job.wall_s, run.accelerators, run.spares)
+            run_ledger(job.job.training.name, steps, shares, job.wall_s, run.accelerators, run.spares, law)
         )
     return trees[0] if len(trees) == 1 else Ledger.parent(context.scenario.name, tuple(trees))
 
@@ -103,6 +104,7 @@ def training_entry(context: Context, run: FleetRun, nominal: JobRun, drawn: JobR
             "ettr": ettr,
             "checkpoint_interval_s": nominal.interval_s,
             "failures_expected": nominal.failures,
+            "life": life_model(nominal),
         },
         "schedule": {
             "days": quantiles(nominal.wall_s / DAY, drawn.wall_s / DAY),
@@ -114,6 +116,17 @@ def training_entry(context: Context, run: FleetRun, nominal: JobRun, drawn: JobR
         },
         "tokens_per_gpu_hour": nominal.tokens / (nominal.wall_s * hours),
         "usd_per_million_tokens": run.cost["total_usd"] * nominal.wall_s / run.wall_s / nominal.tokens * 1e6,
+    }
+
+
+def life_model(job: JobRun) -> dict[str, Any]:
+    """Which life the figures come from, and why: {model, because, domains}."""
+    beyond = job.reliability.beyond
+    return {
+        "model": "event engine" if beyond else "closed form and renewal Monte Carlo",
+        "because": beyond or ["failures are memoryless and independent: both are exact"],
+        "policy": job.reliability.recovery.policy,
+        "restart_s": job.reliability.recovery.restart_s,
     }
 
 

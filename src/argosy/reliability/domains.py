@@ -14,6 +14,8 @@ import numpy as np
 
 from argosy.fabric.fleet import fleet_topology
 from argosy.facts import Values, load_catalog
+from argosy.reliability.hazards import Hazards
+from argosy.reliability.rates import FailureRates
 
 SECTION = "failure-domains"
 _DIRECT = ("torus", "supernode")  # fabrics whose hosts are accelerators: no leaf switch takes nodes away
@@ -153,3 +155,56 @@ def _ends(a: np.ndarray, b: np.ndarray, tier: np.ndarray) -> tuple[np.ndarray, n
     """Lower and higher end of every cable."""
     up = tier[a] <= tier[b]
     return np.where(up, a, b), np.where(up, b, a)
+
+
+def account_of_domains(
+    tree: Mapping[str, Domain], rates: FailureRates, hazards: Hazards, active_s: float
+) -> list[dict[str, Any]]:
+    """The tree as rows, parents before children: {name, what, inside, count, nodes, effect, rate_per_s, expected, counted}.
+
+    `rate_per_s`: failures per second of one, None where none is given; `expected`: of all in `active_s` seconds of running;
+    `counted`: the categories, or the domain itself, that hold its failures.
+    """
+    shared = {
+        shock.name: (shock.rate_per_s * shock.count(_nodes(tree)), shock.effect) for shock in hazards.shocks
+    }
+    shared |= {each.name: (each.rate_per_s, "slow") for each in hazards.slowdowns}
+    rows = []
+    for name in _ordered(tree):
+        domain = tree[name]
+        own = [c for c in rates.categories if c.name in domain.categories and not domain.shared]
+        total = sum((float(np.mean(c.system_per_s)) for c in own), start=0.0) if own else None
+        if domain.shared and name in shared:
+            total = float(np.mean(shared[name][0]))
+        rows.append(
+            {
+                "name": name,
+                "what": domain.what,
+                "inside": domain.inside,
+                "count": domain.count,
+                "nodes": domain.nodes,
+                "effect": domain.effect,
+                "rate_per_s": None if total is None else total / domain.count,
+                "expected": None if total is None else total * active_s,
+                "counted": [c.name for c in own] if own else [name] if total is not None else [],
+            }
+        )
+    return rows
+
+
+def _nodes(tree: Mapping[str, Domain]) -> int:
+    return tree["host"].count
+
+
+def _ordered(tree: Mapping[str, Domain]) -> list[str]:
+    """Names with parents before their children, from the site downwards."""
+    found: list[str] = []
+
+    def add(parent: str) -> None:
+        for name, domain in tree.items():
+            if domain.inside == parent or (parent == "site" and domain.inside not in {*tree, "site"}):
+                found.append(name)
+                add(name)
+
+    add("site")
+    return found
