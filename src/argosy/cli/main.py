@@ -109,6 +109,11 @@ COMMANDS: dict[str, tuple[str, str, str]] = {
         "Layouts and fleet sizes that nothing beats in time, money and energy at once.",
         "Decide",
     ),
+    "capacity": (
+        "argosy.cli.capacity:capacity",
+        "Accelerators by quarter: deliveries, bring-up, burn-in, demand; whether buying or renting pays.",
+        "Decide",
+    ),
     "sites": (
         "argosy.cli.sites:sites",
         "The same plan at many sites: price, carbon, climate, PUE, water, distance; ranked.",

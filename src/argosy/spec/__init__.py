@@ -3,6 +3,7 @@
 from argosy.spec.architectures import names as model_names
 from argosy.spec.architectures import resolve as resolve_model
 from argosy.spec.assertions import AssertionResult, check_assertions
+from argosy.spec.capacity import Capacity
 from argosy.spec.carbon import CarbonAccount, Profile
 from argosy.spec.facility import Facility, Site
 from argosy.spec.fleet import CatalogChoice, Fabric, Fleet, Spares, Storage
@@ -22,6 +23,7 @@ __all__ = [
     "Assertion",
     "AssertionResult",
     "Assumptions",
+    "Capacity",
     "CarbonAccount",
     "CatalogChoice",
     "Checkpoint",

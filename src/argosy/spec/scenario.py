@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from pydantic import BaseModel, model_validator
 
 from argosy.spec import assertions, canonical
+from argosy.spec.capacity import Capacity
 from argosy.spec.facility import Facility
 from argosy.spec.fleet import Fleet
 from argosy.spec.model import ModelArchitecture
@@ -86,6 +87,7 @@ class Scenario(Section):
     reliability: Reliability = setting(Reliability, "failures and what happens then", "see its fields")
     facility: Facility = setting(Facility, "site, cooling, power", "see its fields")
     prices: Prices = setting(Prices, "what things cost", "see its fields")
+    capacity: Capacity | None = setting(None, "deliveries and demand by quarter, for argosy capacity", "none")
     assumptions: Assumptions = setting(Assumptions, "facts that this scenario changes", "none changed")
     assertions: tuple[Annotated[Assertion, _LINE], ...] = setting(
         tuple, "conditions on the plan, checked after planning", "none", alias="assert"
