@@ -139,8 +139,10 @@ def _show(payload: dict[str, Any]) -> None:
     console = Console(highlight=False)
     largest = max(payload["rows"], key=lambda row: row["bytes"])
     own = largest["expected_bytes_per_s"]
+    off = [row["range"] for row in payload["ranges"] if row["verdict"] != "normal"]
+    where = f" for {' and '.join(off)} messages" if 0 < len(off) < len(payload["ranges"]) else ""
     console.print(
-        f"{payload['verdict']}: {payload['collective']} over {payload['ranks']} ranks on {payload['nodes']} hosts reaches "
+        f"{payload['verdict']}{where}: {payload['collective']} over {payload['ranks']} ranks on {payload['nodes']} hosts reaches "
         f"{largest['bus_bytes_per_s'] / 1e9:.3g} GB/s at {_size(largest['bytes'])}, "
         f"expected {own['low'] / 1e9:.3g} to {own['high'] / 1e9:.3g}",
         soft_wrap=True,

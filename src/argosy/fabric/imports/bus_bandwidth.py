@@ -55,6 +55,7 @@ def assess(
             {
                 "bytes": point.bytes,
                 "range": RANGES[expected.range[i]],
+                "judged": bool(expected.judged[i]),
                 "bus_bytes_per_s": point.bus,
                 "expected_bytes_per_s": {
                     "low": float(expected.low[i]),

@@ -36,11 +36,14 @@ class Cause:
 
 
 def verdicts(run: Benchmark, expected: Expectation) -> list[dict[str, Any]]:
-    """Per range of message sizes that the run covers: rows, the median of measured ÷ expected, the verdict."""
+    """Per range of message sizes that the run covers: rows judged, the median of measured ÷ expected, the verdict.
+
+    Rows that took longer than larger messages were warming up, and are not judged.
+    """
     bus = np.array([point.bus for point in run.points])
     found = []
     for number, name in enumerate(RANGES):
-        rows = expected.range == number
+        rows = (expected.range == number) & expected.judged
         if not rows.any():
             continue
         ratio = float(np.median(bus[rows] / expected.nominal[rows]))
@@ -64,6 +67,8 @@ def likely_causes(
         found += _slow_plateau(run, expected, cards)
     elif slow:
         found += _slow_start(verdict)
+    if verdict.get("large") == NORMAL and run.nodes > 1:
+        found += _one_card_fewer(run, expected, cards)
     if FAST in verdict.values():
         found.append(
             Cause(
@@ -90,6 +95,14 @@ def _told(run: Benchmark, slow: bool) -> list[Cause]:
             Cause(
                 "wrong results", CERTAIN, f"{wrong:g} wrong elements",
                 "stop using these nodes: memory, NVLink or PCIe corrupts data; dcgmi diag -r 3 on each",
+            )
+        )  # fmt: skip
+    shared = len(run.hosts) - len(set(zip(run.hosts, run.slots, strict=True)))
+    if shared:
+        found.append(
+            Cause(
+                "ranks share an accelerator", CERTAIN, f"{shared} ranks are on a device that another rank has",
+                "one rank per device: CUDA_VISIBLE_DEVICES, --map-by, the local rank of the launcher",
             )
         )  # fmt: skip
     variables = {name: value.lower() for name, value in run.variables.items()}
@@ -169,6 +182,21 @@ def _slow_plateau(run: Benchmark, expected: Expectation, cards: int) -> list[Cau
             )
         )  # fmt: skip
     return found
+
+
+def _one_card_fewer(run: Benchmark, expected: Expectation, cards: int) -> list[Cause]:
+    """Within the range, but low: platforms differ by more than one card of eight makes."""
+    largest = int(np.argmax([point.bytes for point in run.points]))
+    ratio = run.points[largest].bus / float(expected.nominal[largest])
+    if cards < 2 or ratio > 1 - 0.5 / cards:
+        return []
+    return [
+        Cause(
+            "a card of a node is missing or slow", POSSIBLE,
+            f"{ratio:.0%} of the nominal is within the range of platforms, but {cards - 1} of {cards} cards give as much",
+            "compare with your own earlier runs; ibstat on every node; NCCL_DEBUG=INFO lists the cards in use",
+        )
+    ]  # fmt: skip
 
 
 def _slow_inside(expected: Expectation, largest: int, measured: float, share: str) -> list[Cause]:

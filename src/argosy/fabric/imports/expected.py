@@ -33,7 +33,8 @@ NORMAL_MEAN_ABSOLUTE = math.sqrt(2 / math.pi)  # of a standard normal: its mean 
 class Expectation:
     """Expected bus bandwidth (byte/s) of every row of a run, shape (rows,): `low`, `nominal`, `high`; `bound`: what the
     wires carry at most; `algorithms`: per algorithm its bus bandwidth; `error`: of the fit, as a share, per row;
-    `range`: of the message size, spread.RANGES' index, per row.
+    `range`: of the message size, spread.RANGES' index, per row; `judged`: whether the row was
+    past warming up.
     """
 
     low: np.ndarray
@@ -43,6 +44,7 @@ class Expectation:
     algorithms: dict[str, np.ndarray]
     error: np.ndarray
     range: np.ndarray
+    judged: np.ndarray
 
 
 def expect(
@@ -55,9 +57,10 @@ def expect(
     """
     size = np.array([point.bytes for point in run.points])
     central, drawn = network(values), network(values.sample(DRAWS, SEED))
-    from argosy.fabric.imports.spread import platform_spread, range_of
+    from argosy.fabric.imports.spread import platform_spread, range_of, warmed_up
 
     which = range_of(size)
+    judged = warmed_up(size, np.array([point.seconds for point in run.points]))
     error = fit_errors(generation, kind)[which]
     offset, width = np.array(platform_spread())[which].T
     seconds = np.asarray(drawn.collective(kind, size[:, None], run.ranks, 1), dtype=float)
@@ -78,7 +81,7 @@ def expect(
         algorithms = {
             name: bus(np.broadcast_to(s, size.shape)) for name, s in found.items() if np.isfinite(s).all()
         }
-        return Expectation(bus(slow), bus(nominal), bus(fast), bus(bound), algorithms, error, which)
+        return Expectation(bus(slow), bus(nominal), bus(fast), bus(bound), algorithms, error, which, judged)
 
 
 def node_network(

@@ -46,12 +46,13 @@ class Point:
 @dataclass(frozen=True)
 class Benchmark:
     """One run. `collective`: a kind of the network, or None where the file does not tell; `hosts`: the host of every
-    rank; `devices`: the names of the accelerators; `variables`: NCCL_* that the file mentions; `warnings`: what NCCL
-    printed; `truncated`: whether the run's closing lines are absent.
+    rank, `slots` its device's number there; `devices`: the names of the accelerators; `variables`: NCCL_* that the file
+    mentions; `warnings`: what NCCL printed; `truncated`: whether the run's closing lines are absent.
     """
 
     collective: str | None
     hosts: tuple[str, ...]
+    slots: tuple[str, ...]
     devices: tuple[str, ...]
     points: tuple[Point, ...]
     variables: dict[str, str]
@@ -81,7 +82,7 @@ def read_nccl_tests(path: Path | str) -> Benchmark:
 
 def _from_text(path: Path) -> Benchmark:
     collective: str | None = None
-    ranks: dict[int, tuple[str, str]] = {}
+    ranks: dict[int, tuple[str, str, str]] = {}
     points: list[Point] = []
     variables: dict[str, str] = {}
     warnings: list[str] = []
@@ -96,7 +97,7 @@ def _from_text(path: Path) -> Benchmark:
         if (program := _PROGRAM.search(line)) and program[1] in PROGRAMS:
             collective = PROGRAMS[program[1]]
         if found := _RANK.match(line):
-            ranks[int(found[1])] = (found[2], found[4].strip())
+            ranks[int(found[1])] = (found[2], found[3], found[4].strip())
         elif line.startswith("#") and " size " in line and "busbw" in line:
             columns = line[1:].split()
         elif line.startswith("# Avg bus bandwidth"):
@@ -163,7 +164,10 @@ def _from_json(path: Path) -> Benchmark:
     collective = PROGRAMS.get(program[1]) if program else None
     variables = dict(_VARIABLE.findall(words + " " + " ".join(str(word) for word in record.get("env", []))))
     try:
-        devices = [(str(one["hostname"]), str(one.get("device_info", ""))) for one in record["devices"]]
+        devices = [
+            (str(one["hostname"]), str(one.get("device", "")), str(one.get("device_info", "")))
+            for one in record["devices"]
+        ]
         points = [_json_point(row) for row in record["results"]]
     except (KeyError, TypeError, ValueError) as error:
         raise ReadError(path, 1, f"not the file of nccl-tests -J: {type(error).__name__} {error}") from None
@@ -185,7 +189,7 @@ def _json_point(row: dict[str, Any]) -> Point:
 def _finish(
     path: Path,
     collective: str | None,
-    ranks: list[tuple[str, str]],
+    ranks: list[tuple[str, str, str]],
     points: list[Point],
     variables: dict[str, str],
     warnings: list[str],
@@ -194,11 +198,12 @@ def _finish(
     usable = tuple(point for point in points if point.bytes > 0 and point.seconds > 0)
     if not usable:
         raise ReadError(path, points[0].line, "no row has a message and a time above zero")
-    hosts, devices = zip(*ranks, strict=True)
+    hosts, slots, devices = zip(*ranks, strict=True)
     names = tuple(sorted({device for device in devices if device}))
     return Benchmark(
         collective or _by_ratio(usable, len(hosts)),
         hosts,
+        slots,
         names,
         usable,
         variables,
