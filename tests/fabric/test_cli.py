@@ -81,7 +81,7 @@ def test_the_table_for_people(capsys):
     [
         (["fabric"], "either a scenario or --topology"),
         (["fabric", "--topology", "fat-tree", "--radix", "64"], "needs --hosts"),
-        (["fabric", "--topology", "dragonfly", "--hosts", "8", "--radix", "64"], "not built yet"),
+        (["fabric", "--topology", "hypercube", "--hosts", "8", "--radix", "64"], "not known"),
         (["fabric", "--topology", "fat-tree", "--hosts", "8", "--radix", "64", "--rate", "50 GB/s"], "Gb/s"),
         (["fabric", "--topology", "torus", "--shape", "4by4"], "16x16x24"),
         ([*SUPERPOD, "--oversubscription", "top:3"], "leaf-uplink"),

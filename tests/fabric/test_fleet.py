@@ -136,7 +136,6 @@ def test_what_nobody_published_is_said(values):
 @pytest.mark.parametrize(
     ("fabric", "words"),
     [
-        ({"topology": "dragonfly"}, "not built yet"),
         ({"topology": "multi-pod", "pods": 2, "pod_accelerators": 512}, "fewer than the 256"),
         ({"topology": "multi-pod"}, "write pods"),
         ({"topology": "fat-tree", "switch": "QM8700"}, "too slow for links of 400 Gb/s"),

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import networkx as nx
 import numpy as np
 import pytest
 
 from argosy.fabric import Design, DesignError, build
-from argosy.fabric.analysis import cables_by_kind, injection_bps, oversubscription, tiers
+from argosy.fabric.analysis import cables_by_kind, injection_bps, links, oversubscription, tiers
+from argosy.fabric.topologies import SwitchKind
+from argosy.laws import topology as laws
 
 RATE = 400e9
 
@@ -157,13 +160,19 @@ def test_oversubscription_found_from_the_cables():
 @pytest.mark.parametrize(
     ("design", "words"),
     [
-        (Design("dragonfly", 64, 1, 64, RATE), "not built yet; there are clos"),
+        (Design("hypercube", 64, 1, 64, RATE), "not known; there are clos"),
+        (Design("dragonfly+", 64, 17, 8, RATE), "no room for a host of 17 cards"),
+        (Design("torus", 60, 1, 0, RATE, shape=(3, 4, 5), twist=True), "must be n, n, 2n"),
+        (Design("supernode", 8, 1, 0, RATE), "generation '' is not known"),
+        (Design("fat-tree", 8, 1, 64, RATE, missing=(9,)), "numbered 0 to 7, not 9"),
+        (Design("multi-pod", 8, 8, 64, RATE, pods=9), "9 pods need at least 9 hosts"),
+        (Design("multi-pod", 8, 8, 64, RATE, pods=2, tiers=2), "three tiers, not 2"),
         (Design("fat-tree", 0, 1, 64, RATE), "at least one host"),
         (Design("fat-tree", 8, 1, 2, RATE), "2 ports cannot build a tree"),
         (Design("fat-tree", 8, 1, 64, 0.0), "rate above zero"),
         (Design("multi-pod", 8, 8, 64, RATE), "write pods: 8"),
         (Design("multi-plane", 8, 8, 64, RATE, planes=3), "one must divide the other"),
-        (Design("supernode", 100, 1, 0, RATE), "100 accelerators is not built yet"),
+        (Design("supernode", 100, 1, 0, RATE), "100 accelerators is not known"),
     ],
 )
 def test_requests_that_cannot_be_drawn(design, words):
@@ -175,3 +184,153 @@ def test_one_tier_too_many_hosts():
     assert any(
         "cannot take 100 cards" in p for p in build(Design("fat-tree", 100, 1, 64, RATE, tiers=1)).problems
     )
+
+
+def test_megascale_breaks_out_its_ports():
+    """Three layers of 64 × 400G, 32 down and 32 up; 200G cards, two to a port (arXiv:2402.15627, section 3.6)."""
+    rates = (("leaf-spine", 400e9), ("spine-core", 400e9))
+    topology = build(Design("rail-optimized", 1536, 8, 64, 200e9, rates=rates))
+    assert not topology.problems
+    leaf = topology.cables.group("leaf")
+    assert (leaf.count, leaf.ports, leaf.cages) == (1536 * 8 // 64, 64 + 32, 64)
+    assert [tier.name for tier in tiers(topology.cables)] == ["leaf", "spine", "core"]
+    assert oversubscription(topology.cables) == {"leaf": 1.0, "spine": 1.0}
+    assert set(topology.cables.rate) == {200e9, 400e9}
+
+
+def test_hpn_pods_of_two_planes_under_a_core_at_15_to_1():
+    """Alibaba HPN (SIGCOMM 2024): 15 segments of 1,024 accelerators, dual-ToR, dual-plane, 60 aggregation switches a
+    plane; leaves of 128 × 200G down and 60 × 400G up.
+    """
+    design = Design(
+        "multi-pod",
+        2 * 15 * 128,
+        8,
+        128,
+        400e9,
+        pods=2,
+        planes=2,
+        card_ports=2,
+        rails=True,
+        hosts_per_leaf=128,
+        rates=(("leaf-spine", 400e9), ("spine-core", 400e9)),
+        oversubscription=(("leaf-uplink", 128 * 200 / (60 * 400)), ("pod-uplink", 15.0)),
+    )
+    topology = build(design)
+    assert not topology.problems
+    found = switches(topology)
+    assert (found["leaf"], found["spine"]) == (2 * 2 * 15 * 8, 2 * 2 * 60)
+    assert oversubscription(topology.cables) == pytest.approx({"leaf": 16 / 15, "spine": 15.0})
+    cables, host = topology.cables, 17
+    mine = cables.a == host
+    plane = np.array([b.name.partition("/")[0] for b in cables.boundaries])[cables.boundary[mine]]
+    assert (plane == np.array(["plane-0", "plane-1"])[cables.a_port[mine] % 2]).all()
+    assert len(set(cables.b[mine])) == 16  # a leaf of its own for both ports of all eight cards
+
+
+def test_dual_tor_keeps_every_card_when_a_leaf_fails():
+    topology = build(Design("dual-tor", 64, 8, 64, RATE))
+    assert set(topology.cables.rate) == {RATE / 2}
+    assert injection_bps(topology.cables) == 64 * 8 * RATE
+    planes = {boundary.name.partition("/")[0] for boundary in topology.cables.boundaries}
+    assert planes == {"plane-0", "plane-1"}
+
+
+def test_tiers_of_different_switches_and_rates():
+    kinds = (("spine", SwitchKind("SN5600", 64, 800e9)),)
+    topology = build(Design("fat-tree", 1024, 1, 64, RATE, kinds=kinds))
+    assert not topology.problems
+    assert switches(topology) == {"leaf": 32, "spine": 8}  # a 64 × 800G spine takes 128 links of 400G
+    assert topology.cables.group("spine").cages == 64
+    faster = build(Design("fat-tree", 1024, 1, 64, RATE, kinds=kinds, rates=(("leaf-spine", 800e9),)))
+    assert cables_by_kind(faster.cables)["leaf-spine"] == 1024 * 400 // 800
+    assert oversubscription(faster.cables) == {"leaf": 1.0}
+
+
+def test_slower_hosts_have_slower_cables():
+    topology = build(Design("fat-tree", 64, 2, 64, RATE, host_rates=((16, 200e9),)))
+    slow = topology.cables.rate == 200e9
+    assert slow.sum() == 32 and set(topology.cables.a[slow]) == set(range(16))
+    assert injection_bps(topology.cables) == 16 * 2 * 200e9 + 48 * 2 * RATE
+
+
+def test_missing_hosts_leave_their_ports_empty():
+    whole = build(Design("fat-tree", 128, 1, 32, RATE))
+    topology = build(Design("fat-tree", 128, 1, 32, RATE, missing=(5, 77)))
+    assert topology.cables.hosts == 126 and switches(topology) == switches(whole)
+    assert len(topology.cables) == len(whole.cables) - 2
+    assert any("2 places of hosts stay empty: 5, 77" in note for note in topology.notes)
+    leaf = topology.cables.group("leaf")
+    used = topology.cables.ports_used()[leaf.ids]
+    assert sorted(used)[:3] == [31, 31, 32]
+
+
+@pytest.mark.parametrize(
+    ("shape", "measured"),
+    [
+        ((4, 4, 8), 1.63),
+        ((4, 8, 8), 1.31),
+    ],  # all-to-all gain on TPU v4 (N. Jouppi et al., ISCA 2023, figure 6)
+)
+def test_a_twist_spreads_all_to_all_over_all_links(shape, measured):
+    """The even spread of shortest paths, by networkx, gains a little more than what was measured."""
+    busiest = {}
+    for twist in (False, True):
+        cables = build(Design("torus", int(np.prod(shape)), 1, 0, RATE, shape=shape, twist=twist)).cables
+        low, high, _ = links(cables)
+        graph = nx.Graph(list(zip(low.tolist(), high.tolist(), strict=True)))
+        assert graph.number_of_edges() == 3 * cables.hosts
+        loads = nx.edge_betweenness_centrality(graph, normalized=False).values()
+        busiest[twist] = max(loads)
+        assert not twist or max(loads) == pytest.approx(min(loads))
+    assert measured < busiest[False] / busiest[True] < 1.1 * measured
+
+
+def test_baseboards_of_eight():
+    for generation, chips, links_each in (("ampere", 6, 12), ("hopper", 4, 18), ("blackwell", 2, 18)):
+        topology = build(Design("supernode", 8, 1, 0, 200e9, generation=generation))
+        assert not topology.problems
+        assert (switches(topology), len(topology.cables)) == ({"nvswitch": chips}, 8 * links_each)
+
+
+def test_a_dragonfly_plus_joins_every_pair_of_groups():
+    topology = build(Design("dragonfly+", 64 * 64, 1, 16, RATE))  # 64 hosts a group: 64 of at most 65 groups
+    assert not topology.problems
+    assert switches(topology) == {"leaf": 64 * 8, "spine": 64 * 8}
+    spine = topology.cables.group("spine")
+    between = topology.cables.a >= spine.first
+    group = lambda node: (node[between] - spine.first) // 8  # noqa: E731
+    pairs = set(zip(group(topology.cables.a), group(topology.cables.b), strict=True))
+    assert len(pairs) == 64 * 63 // 2 == between.sum()
+
+
+def test_the_largest_dragonfly():
+    """p = h = 2, a = 4 (J. Kim et al., ISCA 2008, figure 5): 9 groups, 36 routers, 72 hosts."""
+    topology = build(Design("dragonfly", 72, 1, 7, RATE))
+    assert not topology.problems and topology.notes[0].startswith("two groups share few links")
+    assert switches(topology) == {"router": 36}
+    assert cables_by_kind(topology.cables) == {"host-router": 72, "router-router": 9 * 6, "group-group": 36}
+    assert (topology.cables.ports_used()[topology.cables.group("router").ids] == 7).all()
+    crowded = build(Design("dragonfly", 80, 1, 7, RATE))
+    assert any("it closes with at most 9 groups" in problem for problem in crowded.problems)
+
+
+def test_a_design_that_does_not_close_says_what_would():
+    topology = build(Design("rail-optimized", 512, 8, 64, RATE, tiers=2))
+    (problem,) = [text for text in topology.problems if "full mesh" in text]
+    assert "--radix spine:128" in problem and "one more tier" in problem and "at most 2048 hosts" in problem
+    kinds = (("spine", SwitchKind("", 128)),)
+    assert not build(Design("rail-optimized", 512, 8, 64, RATE, tiers=2, kinds=kinds)).problems
+    assert not build(Design("rail-optimized", 512, 8, 64, RATE, tiers=3)).problems
+
+
+@pytest.mark.parametrize(
+    ("radix", "count"),
+    [(16, 1), (16, 2), (16, 3), (16, 4), (8, 5), (32, 2), (32, 3), (64, 1), (64, 2), (64, 3)],
+)
+def test_full_fat_trees_have_the_counts_of_the_law(radix, count):
+    hosts = int(laws.fat_tree_hosts(radix, count))
+    topology = build(Design("fat-tree", hosts, 1, radix, RATE))
+    assert not topology.problems
+    assert sum(switches(topology).values()) == laws.fat_tree_switches(radix, count)
+    assert len(topology.cables) == laws.fat_tree_links(hosts, count)

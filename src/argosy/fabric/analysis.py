@@ -66,15 +66,37 @@ def injection_bps(cables: CableList) -> float:
 
 
 def oversubscription(cables: CableList) -> dict[str, float]:
-    """Capacity below ÷ capacity above of every tier that has a tier above it, over all its switches."""
-    up, down = cables.capacity(upwards=True), cables.capacity(upwards=False)
-    found: dict[str, list[float]] = {}
+    """Capacity below ÷ capacity above of every tier that has cables away from the hosts, over all its switches.
+
+    Cables between switches of one tier (dragonflies) lead away from the hosts; where a tier has two kinds of
+    them, each kind has its own ratio, under the boundary's name.
+    """
+    tier = cables.tier_of_nodes()
+    a_low = tier[cables.a] <= tier[cables.b]
+    low, high = np.where(a_low, cables.a, cables.b), np.where(a_low, cables.b, cables.a)
+    below = cables.capacity(upwards=False)
+    kind = [plain_name(boundary.name) for boundary in cables.boundaries]
+    down: dict[str, float] = {}
+    up: dict[str, dict[str, float]] = {}
     for group in cables.groups:
-        if group.tier and up[group.ids].sum() > 0:
-            sums = found.setdefault(plain_name(group.name), [0.0, 0.0])
-            sums[0] += float(down[group.ids].sum())
-            sums[1] += float(up[group.ids].sum())
-    return {name: below / above for name, (below, above) in found.items()}
+        name = plain_name(group.name)
+        if not group.tier:
+            continue
+        down[name] = down.get(name, 0.0) + float(below[group.ids].sum())
+        last = group.first + group.count
+        for ends, one_way in ((low, True), (high, False)):
+            chosen = (ends >= group.first) & (ends < last) & (tier[low] > 0)
+            if not one_way:
+                chosen &= tier[low] == tier[high]
+            capacity = np.bincount(cables.boundary[chosen], cables.rate[chosen], len(kind))
+            for boundary in np.flatnonzero(capacity):
+                above = up.setdefault(name, {})
+                above[kind[boundary]] = above.get(kind[boundary], 0.0) + float(capacity[boundary])
+    found: dict[str, float] = {}
+    for name, above in up.items():
+        for boundary, capacity in above.items():
+            found[name if len(above) == 1 else boundary] = down[name] / capacity
+    return found
 
 
 def bisection_bps(cables: CableList) -> float:

@@ -11,7 +11,8 @@ from argosy.fabric import pairs
 from argosy.fabric.analysis import oversubscription
 from argosy.fabric.fleet import NOT_TREES, fleet_design, fleet_protocol, fleet_topology
 from argosy.fabric.network import Level, TieredNetwork
-from argosy.fabric.topologies import DesignError, Topology
+from argosy.fabric.paths import hop_histogram
+from argosy.fabric.topologies import Design, DesignError, Topology, build
 from argosy.fabric.topologies.direct import supernode_domains, torus_links_of_chip
 from argosy.fabric.torus import TorusNetwork
 from argosy.facts import load_catalog
@@ -86,7 +87,18 @@ def torus_network(fleet: Any, fabric: Any, values: Any, accelerator: str) -> Tor
         values[f"accelerators.{accelerator}.scale_up_bandwidth"] / torus_links_of_chip(sides),
         fabric.delivered or values[f"transports.{protocol}.delivered"],
         values[f"transports.{protocol}.latency_scale"] * pairs.NET_RING_S[0],
+        mean_links=twisted_mean_links(design),
     )
+
+
+def twisted_mean_links(design: Design) -> float | None:
+    """Links on a shortest path of a twisted torus, mean over all pairs, a chip's with itself included; None without
+    a twist.
+    """
+    if not design.twist:
+        return None
+    rows, _ = hop_histogram(build(design))
+    return sum(row.pairs * (row.links or 0) for row in rows) / design.hosts**2
 
 
 def _one_supernode(fleet: Any, fabric: Any, values: Any, accelerator: str, domain: int) -> TieredNetwork:
@@ -176,7 +188,8 @@ def outer_levels(
     """
     design = topology.design
     per_host = design.accelerators_per_host or design.nics_per_host
-    rate = design.nics_per_host * design.rate / 8 / per_host
+    slowest = min([rate for _, rate in design.host_rates], default=design.rate)  # a collective waits for it
+    rate = design.nics_per_host * min(slowest, design.rate) / 8 / per_host
     shares = list(oversubscription(topology.cables).values())
     levels: list[Outer] = []
     switches, share = 1, delivered

@@ -170,5 +170,7 @@ def _direct_design(fleet: Any, design: Design) -> Design:
         rate = one_way / torus_links_of_chip(sides)
         return replace(design, hosts=fleet.count, nics_per_host=1, rate=rate, shape=sides)
     # Every supernode is wired alike: the drawing is of one, and `pods` says how many.
-    rate = one_way / supernode_links(domain)
-    return replace(design, hosts=domain, nics_per_host=1, rate=rate, pods=-(-fleet.count // domain))
+    generation = accelerator.text.get("generation", "")
+    rate = one_way / supernode_links(domain, generation)
+    copies = -(-fleet.count // domain)
+    return replace(design, hosts=domain, nics_per_host=1, rate=rate, pods=copies, generation=generation)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from argosy.fabric.analysis import cables_by_kind
-from argosy.fabric.build import Transport, network_over
+from argosy.fabric.build import Transport, network_over, twisted_mean_links
 from argosy.fabric.fleet import fabric_row
 from argosy.fabric.network import KINDS, TieredNetwork, group_spread
 from argosy.fabric.pairs import NET_RING_S
@@ -54,7 +54,9 @@ def request_network(
     if design.topology == "torus":
         share, scale = (values[f"transports.ici.{fact}"] for fact in ("delivered", "latency_scale"))
         shape = design.shape or most_cubic(design.hosts)
-        return TorusNetwork(shape, design.rate / 8, share, scale * NET_RING_S[0])
+        return TorusNetwork(
+            shape, design.rate / 8, share, scale * NET_RING_S[0], mean_links=twisted_mean_links(design)
+        )
     switch = design.switch and load_catalog().entry("switches", design.switch).text.get("protocol")
     transport = Transport(protocol or switch or "infiniband")
     if f"transports.{transport.protocol}.delivered" not in values.facts:

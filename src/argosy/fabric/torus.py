@@ -24,6 +24,8 @@ class TorusNetwork:
 
     `shape`: sides, the first filled first; `link`: byte/s of one link one way; `delivered`: share of it that
     large messages get; `hop_s`: seconds per link passed; `start_s`: seconds to start a collective.
+    `mean_links`: where the torus is twisted, links on a shortest path, mean over all pairs, a chip's with itself
+    included: all links of a twisted torus carry the same share of a whole all-to-all.
     """
 
     shape: tuple[int, ...]
@@ -31,6 +33,7 @@ class TorusNetwork:
     delivered: Array
     hop_s: Array
     start_s: Array = 0.0
+    mean_links: float | None = None
 
     @property
     def accelerators(self) -> int:
@@ -106,6 +109,7 @@ class _Box:
 
     def __init__(self, network: TorusNetwork, size: Array, stride: Array) -> None:
         self.size = np.asarray(size, dtype=float)
+        self.mean_links, self.accelerators = network.mean_links, network.accelerators
         stride = np.asarray(stride, dtype=float)
         self.members: list[Array] = []
         self.spacing: list[Array] = []
@@ -129,5 +133,9 @@ class _Box:
         return [law.axis_rate(link, *axis) for axis in zip(self.spacing, self.ring, strict=True)]
 
     def all_to_all(self, bytes: Array, link: Array) -> Array:
-        """Seconds of the narrowest cut."""
-        return law.all_to_all_seconds(np.asarray(bytes), self.members, self.spacing, self.ring, link)
+        """Seconds of the narrowest cut; of a whole twisted torus: of its links, which share the load evenly."""
+        cut = law.all_to_all_seconds(np.asarray(bytes), self.members, self.spacing, self.ring, link)
+        if self.mean_links is None:
+            return cut
+        even = np.asarray(bytes) * self.mean_links / (2 * len(self.members) * link)
+        return np.where(self.size >= self.accelerators, np.minimum(cut, even), cut)

@@ -5,7 +5,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from argosy.fabric.topologies import clos, direct
+from argosy.fabric.topologies import clos, direct, dragonfly
 from argosy.fabric.topologies.design import Design, DesignError, Domain, SwitchKind, Topology
 
 BUILDERS = {
@@ -18,6 +18,8 @@ BUILDERS = {
     "multi-pod": clos.multi_pod,
     "torus": direct.torus,
     "supernode": direct.supernode,
+    "dragonfly": dragonfly.dragonfly,
+    "dragonfly+": dragonfly.dragonfly_plus,
 }
 
 
@@ -28,7 +30,7 @@ def build(design: Design) -> Topology:
     """
     if design.topology not in BUILDERS:
         raise DesignError(
-            f"topology {design.topology!r} is not built yet; there are {', '.join(sorted(BUILDERS))}"
+            f"topology {design.topology!r} is not known; there are {', '.join(sorted(BUILDERS))}"
         )
     if design.hosts < 1 or design.nics_per_host < 1:
         raise DesignError(

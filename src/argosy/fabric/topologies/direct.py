@@ -15,6 +15,12 @@ CUBE = (
 )
 NVL72_TRAYS, NVL72_CHIPS = 9, 18  # 9 NVLink switch trays of 2 chips (NVIDIA GB200 NVL72)
 NVL72_CHIP_PORTS = 72
+# Eight accelerators on a baseboard: links of each to every NVSwitch chip, and ports of a chip. NVIDIA: A100 (HGX with
+# six NVSwitch 2 of 36 ports, 12 NVLink 3), H100 (four NVSwitch 3 of 64 ports, 18 NVLink 4 as 5+4+4+5), B200 (two
+# chips of 72 ports, 18 NVLink 5).
+BASEBOARD = 8
+BASEBOARD_LINKS = {"ampere": (2,) * 6, "hopper": (5, 4, 4, 5), "blackwell": (9, 9), "blackwell-ultra": (9, 9)}
+BASEBOARD_CHIP_PORTS = {"ampere": 36, "hopper": 64, "blackwell": 72, "blackwell-ultra": 72}
 # P. Zuo et al., arXiv:2506.12708: 48 nodes of 8 NPUs; 7 planes; per node one first-level chip per plane,
 # which has 16 links to the 16 second-level chips of its plane.
 CLOUDMATRIX_NODES, CLOUDMATRIX_NPUS, CLOUDMATRIX_PLANES, CLOUDMATRIX_SPINES = 48, 8, 7, 16
@@ -39,7 +45,7 @@ def torus(design: Design) -> Topology:
 
     Where every side of a 3-D torus is a multiple of 4, blocks of 4×4×4 are joined by optical circuit switches
     (TPU v4): one switch per dimension and place on a block's face, 48 in all; each link between blocks is a
-    circuit of two fibres.
+    circuit of two fibres. A twist moves the closing links of the short sides along the long ones.
     """
     shape = design.shape or most_cubic(design.hosts)
     if math.prod(shape) != design.hosts:
@@ -52,10 +58,15 @@ def torus(design: Design) -> Topology:
     place = np.indices(shape)
     optical = has_cubes(shape)
     crossings = []
+    offsets = _twists(shape) if design.twist else {}
     for axis, side in enumerate(shape):
         if side < 2:
             continue
         ahead = np.roll(grid, -1, axis=axis)
+        if axis in offsets:
+            long_axes, offset = offsets[axis]
+            turned = np.roll(ahead, [-offset] * len(long_axes), axis=long_axes)
+            ahead = np.where(place[axis] == side - 1, turned, ahead)
         wanted = place[axis] < side - 1 if side == 2 else np.ones(shape, dtype=bool)
         crosses = optical & (place[axis] % CUBE == CUBE - 1) & wanted
         inside = wanted & ~crosses
@@ -75,6 +86,22 @@ def torus(design: Design) -> Topology:
             circuit += len(near)
     cables = wiring.finish()
     return Topology(design, cables, (), tuple(cables.problems()))
+
+
+def _twists(shape: Sequence[int]) -> dict[int, tuple[tuple[int, ...], int]]:
+    """For every short axis of a torus of sides n, n, 2n or n, 2n, 2n: the long axes along which its closing links
+    lead n places further, and n.
+
+    (J. Cámara et al., Twisted torus topologies for enhanced interconnection networks, IEEE TPDS 21(12), 2010;
+    TPU v4 offers 4×4×8 and 4×8×8 so: N. Jouppi et al., ISCA 2023, section 2.8.)
+    """
+    short, long = min(shape), max(shape)
+    if len(shape) not in (2, 3) or long != 2 * short or set(shape) != {short, long} or short < 2:
+        raise DesignError(
+            f"a torus of {'×'.join(map(str, shape))} cannot be twisted: its sides must be n, n, 2n or n, 2n, 2n"
+        )
+    long_axes = tuple(axis for axis, side in enumerate(shape) if side == long)
+    return {axis: (long_axes, short) for axis, side in enumerate(shape) if side == short}
 
 
 def chip_grid(shape: Sequence[int]) -> np.ndarray:
@@ -99,23 +126,36 @@ def cube_of_chips(shape: Sequence[int]) -> np.ndarray:
 
 
 def supernode(design: Design) -> Topology:
-    """One scale-up domain with its switch chips: 72 accelerators (NVL72), or 384 (CloudMatrix384). `rate` is
-    that of one link.
+    """One scale-up domain with its switch chips: 8 accelerators on a baseboard, 72 in a rack (NVL72), or 384
+    (CloudMatrix384). `rate` is that of one link.
 
-    `hosts` counts accelerators. Others are not modelled yet, and say so.
+    `hosts` counts accelerators. DesignError for other sizes: nobody published their wiring.
     """
-    if design.hosts == NVL72_CHIP_PORTS:
-        return _nvl72(design)
     if design.hosts == CLOUDMATRIX_NODES * CLOUDMATRIX_NPUS:
         return _cloudmatrix(design)
+    if design.hosts == NVL72_CHIP_PORTS:
+        return _one_tier(design, (1,) * NVL72_CHIPS, NVL72_CHIP_PORTS)
+    if design.hosts == BASEBOARD:
+        return _one_tier(design, baseboard_links(design.generation), BASEBOARD_CHIP_PORTS[design.generation])
     raise DesignError(
-        f"a supernode of {design.hosts} accelerators is not built yet; there are 72 (NVL72) "
+        f"a supernode of {design.hosts} accelerators is not known; there are 8 (NVLink baseboards), 72 (NVL72) "
         "and 384 (CloudMatrix384)"
     )
 
 
-def supernode_links(accelerators: int) -> int:
+def baseboard_links(generation: str) -> tuple[int, ...]:
+    """Links of one of 8 accelerators to each switch chip of the baseboard. DesignError for generations without one."""
+    if generation not in BASEBOARD_LINKS:
+        raise DesignError(
+            f"a baseboard of 8 of generation {generation!r} is not known; there are {', '.join(BASEBOARD_LINKS)}"
+        )
+    return BASEBOARD_LINKS[generation]
+
+
+def supernode_links(accelerators: int, generation: str = "hopper") -> int:
     """Links of one accelerator of a supernode to its switch chips."""
+    if accelerators == BASEBOARD:
+        return sum(baseboard_links(generation))
     return CLOUDMATRIX_PLANES if accelerators == CLOUDMATRIX_NODES * CLOUDMATRIX_NPUS else NVL72_CHIPS
 
 
@@ -130,14 +170,15 @@ def torus_links_of_chip(sides: Sequence[int]) -> int:
     return 2 * len(sides)
 
 
-def _nvl72(design: Design) -> Topology:
+def _one_tier(design: Design, links: Sequence[int], ports: int) -> Topology:
+    """Every accelerator joined to every switch chip, by `links[chip]` links."""
     wiring = Wiring()
-    accelerators = wiring.add_nodes("host", design.hosts, NVL72_CHIPS, 0)
-    chips = wiring.add_nodes("nvswitch", NVL72_CHIPS, NVL72_CHIP_PORTS, 1, "NVLink switch chip")
+    accelerators = wiring.add_nodes("host", design.hosts, sum(links), 0)
+    chips = wiring.add_nodes("nvswitch", len(links), ports, 1, "NVLink switch chip")
     wiring.connect(
         "accelerator-nvswitch",
-        np.repeat(accelerators, NVL72_CHIPS),
-        np.tile(chips, design.hosts),
+        np.repeat(accelerators, sum(links)),
+        np.tile(np.repeat(chips, links), design.hosts),
         design.rate,
         in_rack=True,
     )
