@@ -12,6 +12,7 @@ from pydantic_core import ErrorDetails
 from argosy.spec import architectures, checks
 from argosy.spec.model import ModelArchitecture, ModelError
 from argosy.spec.problems import Problem, ScenarioError, suggest
+from argosy.spec.profiles import read_profile
 from argosy.spec.scenario import Scenario
 from argosy.spec.yaml_tree import Node, Path_, read_file, read_text
 
@@ -53,6 +54,7 @@ def _scenario(root: Node, directory: Path) -> Scenario:
     problems: list[Problem] = []
     tree = _extended(root, directory, (), problems)
     _overrides(tree, directory, problems)
+    _profile(tree, directory, problems)
     problems += list(checks.faults(tree, tree.data))  # before data is taken: it replaces aliases by names
     data = _with_models(tree, directory, problems)
     scenario = None
@@ -195,6 +197,31 @@ def _overrides(tree: Node, directory: Path, problems: list[Problem]) -> None:
         section["overrides"] = root
     else:
         problems.append(root.problem((), "is not a mapping", "write fact paths: {value, low, high, source}"))
+
+
+def _profile(tree: Node, directory: Path, problems: list[Problem]) -> None:
+    """Puts the hours of a CSV file in place of its name, under facility.carbon.profile."""
+    node, found = tree.at(("facility", "carbon", "profile"))
+    if not found or not isinstance(node.value, str):
+        return
+    given: dict[str, Any] = {}
+    try:
+        given = read_profile(_directory(node, directory) / node.value)
+    except ScenarioError as error:
+        problems.extend(error.problems)
+    section = tree.value["facility"].value["carbon"]
+    if given:
+        hours = [Node(hour, node.file, node.line, node.column) for hour in given["hours"]]
+        whole = {"unit": given["unit"], "hours": hours}
+        section.value["profile"] = Node(
+            {key: Node(value, node.file, node.line, node.column) for key, value in whole.items()},
+            node.file,
+            node.line,
+            node.column,
+            key=node.key,
+        )
+    else:
+        del section.value["profile"]
 
 
 # --- messages ------------------------------------------------------------------------
