@@ -17,10 +17,10 @@ def test_heap_gives_items_in_order() -> None:
     for step in range(3000):
         if size and (random.random() < 0.45 or size == 400):
             assert (keys[0], items[0]) == heapq.heappop(twin)
-            size = heap.pop(keys, items, size)
+            size = heap.pop(keys, items, 0, size)
         else:
             key = random.random()
-            size = heap.push(keys, items, size, key, step)
+            size = heap.push(keys, items, 0, size, key, step)
             heapq.heappush(twin, (key, step))
     assert size == len(twin) > 0
 
@@ -29,10 +29,10 @@ def test_heap_gives_items_in_order() -> None:
 def test_heapify(count: int) -> None:
     keys, items = np.random.default_rng(count).random(count + 1), np.arange(count + 1)
     wanted, size = sorted(keys[:count]), count
-    heap.heapify(keys, items, count)
+    heap.heapify(keys, items, 0, count)
     for key in wanted:
         assert keys[0] == key
-        size = heap.pop(keys, items, size)
+        size = heap.pop(keys, items, 0, size)
 
 
 def test_numbers_of_streams_are_uniform_and_unrelated() -> None:

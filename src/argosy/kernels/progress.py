@@ -3,132 +3,146 @@
 from __future__ import annotations
 
 import numpy as np
+from numba import njit
 
-from argosy.kernels.compiled import copy, helper
-from argosy.kernels.parameters import BLOCK, HELD, PERSIST, REWORK, SAVES, SINCE, WRITING
+from argosy.kernels.records import REWORK
 
 _TINY = 1e-9  # seconds: two moments that close are one
 
 
-@helper
-def advance(job, life, seconds, speed):  # type: ignore[no-untyped-def]
-    """Runs the job for `seconds` at `speed` (1 is whole): returns (seconds used, whether the work is done).
+@njit(cache=True)
+def advance(job, s, seconds):  # type: ignore[no-untyped-def]
+    """Runs the job for `seconds` at `s.speed` (1 is whole): returns (seconds used, whether the work is done).
 
     Of each real second, `speed` · (1 − interference) is productive, the interference belongs to the checkpoint that
-    is being written behind, and the rest is lost to the slower speed.
+    is being written behind, and the rest is lost to the slower speed. Writing goes on at `s.pace` (1: nobody shares).
     """
-    f, i, now = life.f, life.i, life.now
-    used = 0.0
+    now, speed, used = s.now, s.speed, 0.0
     while True:
-        if f[BLOCK] <= 0.0:
-            used += _whole_periods(job, life, seconds - used, speed)
+        if s.block <= 0.0:
+            used += _whole_periods(job, s, seconds - used)
         left = seconds - used
-        if f[BLOCK] > 0.0:
-            step = min(left, f[BLOCK])
-            if f[PERSIST] > 0.0:
-                step = min(step, f[PERSIST])
-                f[PERSIST] -= step
+        if s.block > 0.0:
+            step = min(left, s.block)
+            if s.persist > 0.0:
+                step = min(step, s.persist / s.pace)
+                s.persist -= step * s.pace
             now[1] += step
-            f[BLOCK] -= step
+            s.block -= step
             used += step
-            if f[PERSIST] <= _TINY and i[WRITING] == 1:
-                _persisted(job, life)
-            if f[BLOCK] <= _TINY:
-                f[BLOCK] = 0.0
-                _saved(job, life)
+            if s.persist <= _TINY and s.writing == 1:
+                _persisted(job, s)
+            if s.block <= _TINY:
+                s.block = 0.0
+                _saved(job, s)
             elif used >= seconds - _TINY:
                 return seconds, False
             continue
-        slowed = job.interference if i[WRITING] == 1 else 0.0
+        slowed = job.interference if s.writing == 1 else 0.0
         rate = speed * (1.0 - slowed)
         remaining = job.work_s - now[0]
-        goal = min(job.interval_s - f[SINCE], remaining)
+        goal = min(job.interval_s - s.since, remaining)
         step = goal / rate if rate > 0.0 else np.inf
-        persisted = i[WRITING] == 1 and f[PERSIST] <= min(step, left)
+        persisted = s.writing == 1 and s.persist / s.pace <= min(step, left)
         if persisted:
-            step = f[PERSIST]
+            step = s.persist / s.pace
         reached = not persisted and step <= left
         step = min(step, left)
         done = goal if reached else step * rate
         now[0] += done
-        f[SINCE] += done
+        s.since += done
         now[1] += step * slowed
-        f[HELD] += step * slowed
+        s.held += step * slowed
         now[2] += step * (1.0 - slowed) * (1.0 - speed)
         used += step
-        if i[WRITING] == 1:
-            f[PERSIST] -= step
+        if s.writing == 1:
+            s.persist -= step * s.pace
         if persisted:
-            _persisted(job, life)
+            _persisted(job, s)
         elif reached:
             if goal >= remaining - _TINY:
                 return used, True
-            _begin_save(job, life)
+            _begin_save(job, s)
         else:
             return seconds, False
 
 
-@helper
-def _begin_save(job, life):  # type: ignore[no-untyped-def]
+@njit(cache=True)
+def until_boundary(job, s):  # type: ignore[no-untyped-def]
+    """Seconds until the job begins or ends a save or a write, or its work: what others at its storage must know."""
+    written = s.persist / s.pace if s.writing == 1 else np.inf
+    if s.block > 0.0:
+        return min(s.block, written)
+    rate = s.speed * (1.0 - (job.interference if s.writing == 1 else 0.0))
+    goal = min(job.interval_s - s.since, job.work_s - s.now[0])
+    return min(goal / rate if rate > 0.0 else np.inf, written)
+
+
+@njit(cache=True)
+def _copy(to, source):  # type: ignore[no-untyped-def]
+    for part in range(3):
+        to[part] = source[part]
+
+
+@njit(cache=True)
+def _begin_save(job, s):  # type: ignore[no-untyped-def]
     """The job stops to copy its state; where the copy before is still being written, it waits for that too."""
-    f, i = life.f, life.i
-    due = not job.fast or i[SAVES] + 1 >= job.storage_every
-    f[BLOCK] = max(job.blocking_s, 1e-6)
-    if due and i[WRITING] == 1:
-        f[BLOCK] = max(f[BLOCK], f[PERSIST] + 1e-6)
+    due = job.fast == 0 or s.saves + 1 >= job.storage_every
+    s.block = max(job.blocking_s, 1e-6)
+    if due and s.writing == 1:
+        s.block = max(s.block, s.persist / s.pace + 1e-6)
 
 
-@helper
-def _saved(job, life):  # type: ignore[no-untyped-def]
+@njit(cache=True)
+def _saved(job, s):  # type: ignore[no-untyped-def]
     """A copy is complete: it counts in the fast tier at once, and its way to storage begins when that is due."""
-    f, i = life.f, life.i
-    f[SINCE] = 0.0
-    i[SAVES] += 1
-    if job.fast:
-        copy(life.near, life.now)
-        if i[SAVES] < job.storage_every:
+    s.since = 0.0
+    s.saves += 1
+    if job.fast == 1:
+        _copy(s.near, s.now)
+        if s.saves < job.storage_every:
             return
-    i[SAVES] = 0
-    copy(life.pending, life.now)
-    f[HELD] = 0.0
-    f[PERSIST] = job.persist_s
-    i[WRITING] = 1
+    s.saves = 0
+    _copy(s.pending, s.now)
+    s.held = 0.0
+    s.persist = job.persist_s
+    s.writing = 1
     if job.persist_s <= 0.0:
-        _persisted(job, life)
+        _persisted(job, s)
 
 
-@helper
-def _persisted(job, life):  # type: ignore[no-untyped-def]
+@njit(cache=True)
+def _persisted(job, s):  # type: ignore[no-untyped-def]
     """The copy on its way is safe: from now on it counts, with the slowdown that writing it caused."""
-    copy(life.stored, life.pending)
-    life.stored[1] += life.f[HELD]
-    life.f[HELD] = 0.0
-    life.f[PERSIST] = 0.0
-    life.i[WRITING] = 0
-    if not job.fast:
-        copy(life.near, life.stored)
+    _copy(s.stored, s.pending)
+    s.stored[1] += s.held
+    s.held = 0.0
+    s.persist = 0.0
+    s.writing = 0
+    if job.fast == 0:
+        _copy(s.near, s.stored)
 
 
-@helper
-def _whole_periods(job, life, seconds, speed):  # type: ignore[no-untyped-def]
+@njit(cache=True)
+def _whole_periods(job, s, seconds):  # type: ignore[no-untyped-def]
     """Skips whole periods of compute and save in one step, where nothing else can happen; returns seconds used."""
-    f, i, now = life.f, life.i, life.now
-    if f[SINCE] != 0.0 or speed <= 0.0:
+    now, speed = s.now, s.speed
+    if s.since != 0.0 or speed <= 0.0 or job.shared == 1:
         return 0.0
     tau, blocking = job.interval_s, max(job.blocking_s, 1e-6)
-    if job.fast:
-        if i[WRITING] == 1:
+    if job.fast == 1:
+        if s.writing == 1:
             return 0.0
         overhead = blocking
-        most = float(job.storage_every - i[SAVES] - 1)
+        most = float(job.storage_every - s.saves - 1)
     else:
-        fresh = (i[WRITING] == 1 and f[PERSIST] == job.persist_s) or job.persist_s <= 0.0
+        fresh = (s.writing == 1 and s.persist == job.persist_s) or job.persist_s <= 0.0
         if not fresh:
             return 0.0
         overhead = blocking + job.interference * job.persist_s
         most = np.inf
     period = tau / speed + overhead
-    if not job.fast and job.persist_s > period - blocking:
+    if job.fast == 0 and job.persist_s > period - blocking:
         return 0.0
     count = np.floor(min(min((seconds - period * 1e-9) / period, (job.work_s - now[0]) / tau - 1e-9), most))
     if count < 1.0:
@@ -137,50 +151,49 @@ def _whole_periods(job, life, seconds, speed):  # type: ignore[no-untyped-def]
     now[0] += count * tau
     now[1] += count * overhead
     now[2] += count * lost
-    if job.fast:
-        copy(life.near, now)
-        i[SAVES] += int(count)
+    if job.fast == 1:
+        _copy(s.near, now)
+        s.saves += int(count)
         return count * period
-    copy(life.pending, now)
-    copy(life.stored, now)
+    _copy(s.pending, now)
+    _copy(s.stored, now)
     if job.persist_s > 0.0:
-        life.stored[0] -= tau
-        life.stored[1] -= blocking
-        life.stored[2] -= lost
-    copy(life.near, life.stored)
+        s.stored[0] -= tau
+        s.stored[1] -= blocking
+        s.stored[2] -= lost
+    _copy(s.near, s.stored)
     return count * period
 
 
-@helper
-def fall_back(job, life, destroyed):  # type: ignore[no-untyped-def]
+@njit(cache=True)
+def fall_back(job, s, destroyed):  # type: ignore[no-untyped-def]
     """A stop without warning: back to the last copy that counts; where the fast tier is `destroyed`, to storage."""
-    f, i, now = life.f, life.i, life.now
-    if destroyed or not job.fast:
-        copy(life.near, life.stored)
-        i[SAVES] = 0
-        i[WRITING] = 0
-        f[PERSIST] = 0.0
-        f[HELD] = 0.0
-    elif i[WRITING] == 1:
-        f[PERSIST] = job.persist_s  # the copy is still in the fast tier: writing it starts again
-        f[HELD] = 0.0
-    saved = life.near
-    life.book[REWORK] += (now[0] + now[1] + now[2]) - (saved[0] + saved[1] + saved[2])
-    copy(now, saved)
-    f[SINCE] = 0.0
-    f[BLOCK] = 0.0
+    now = s.now
+    if destroyed or job.fast == 0:
+        _copy(s.near, s.stored)
+        s.saves = 0
+        s.writing = 0
+        s.persist = 0.0
+        s.held = 0.0
+    elif s.writing == 1:
+        s.persist = job.persist_s  # the copy is still in the fast tier: writing it starts again
+        s.held = 0.0
+    saved = s.near
+    s.book[REWORK] += (now[0] + now[1] + now[2]) - (saved[0] + saved[1] + saved[2])
+    _copy(now, saved)
+    s.since = 0.0
+    s.block = 0.0
 
 
-@helper
-def save_all(job, life):  # type: ignore[no-untyped-def]
+@njit(cache=True)
+def save_all(job, s):  # type: ignore[no-untyped-def]
     """A planned stop: everything so far is safe in storage. The time that takes is booked by the caller."""
-    f, i = life.f, life.i
-    copy(life.pending, life.now)
-    copy(life.stored, life.now)
-    copy(life.near, life.now)
-    f[SINCE] = 0.0
-    f[BLOCK] = 0.0
-    f[HELD] = 0.0
-    f[PERSIST] = 0.0
-    i[WRITING] = 0
-    i[SAVES] = 0
+    _copy(s.pending, s.now)
+    _copy(s.stored, s.now)
+    _copy(s.near, s.now)
+    s.since = 0.0
+    s.block = 0.0
+    s.held = 0.0
+    s.persist = 0.0
+    s.writing = 0
+    s.saves = 0

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from argosy.reliability.checkpoints import CheckpointCost
-from argosy.reliability.engine_input import fleet_parameters
-from argosy.reliability.events import _job_parameters
+from argosy.reliability.engine_input import job_record, world
+from argosy.reliability.events import in_copies, run_keys
 from argosy.reliability.goodput import goodput
 from argosy.reliability.hazards import Hazards
 from argosy.reliability.rates import FailureRates
@@ -37,29 +37,22 @@ def drawn_lives(
     As `lives`, every number may be an array (draws,): life i is that of the i-th entries. The checkpoint interval is that of
     the closed form with the shocks counted (`Hazards.joint_rates`). A life that was cut or given up never ends: ∞.
     """
-    from argosy.kernels.life import live
-    from argosy.kernels.parameters import empty_life
-
     hazards, maintenance = hazards or Hazards(), maintenance or Maintenance()
     joint = hazards.joint_rates(rates, nodes + recovery.spare_nodes)
     form = goodput(joint, cost, recovery, maintenance, interval_s)
     work = np.broadcast_to(np.asarray(work_s, dtype=float), (draws,))
     keys = np.random.SeedSequence([seed, 77]).generate_state(draws, np.uint64)
     seconds, failures = np.zeros((draws, len(STATES))), np.zeros(draws)
-    life: Any = None
     for i in range(draws):
         own_rates, own_cost, own_recovery, own_maintenance, own_form, own_hazards = (
             _at(each, i, draws) for each in (rates, cost, recovery, maintenance, form, hazards)
         )
-        fleet, names = fleet_parameters(
-            own_rates, own_hazards, nodes, own_recovery.spare_nodes, float(own_recovery.repair_s)
-        )
-        job = _job_parameters(work[i], own_cost, own_recovery, own_maintenance, own_form, own_hazards, nodes)
-        life = empty_life(fleet, job, len(names), 0) if life is None else life
-        counts, end = np.zeros((1, len(names)), dtype=np.int64), np.zeros(1, dtype=np.int64)
-        live(keys[i : i + 1], fleet, job, life, seconds[i : i + 1], counts, end)
-        failures[i] = counts.sum()
-        if end[0] != 0:
+        job = job_record(work[i], nodes, own_cost, own_recovery, own_maintenance, own_form, own_hazards)
+        own_rates = in_copies(own_rates, own_recovery)
+        w = world(own_rates, own_hazards, job, own_recovery.spare_nodes, float(own_recovery.repair_s))
+        booked, counts, ends = run_keys(keys[i : i + 1], w)
+        seconds[i], failures[i] = booked[0, 0], counts.sum()
+        if ends[0, 0] != 0:
             seconds[i, 0] = np.inf
     return Lives(dict(zip(STATES, seconds.T, strict=True)), failures, form)
 

@@ -1,4 +1,4 @@
-"""The event engine's `Fleet` from rates and hazards: what numba reads, in its order."""
+"""The event engine's arrays from rates, hazards and jobs: what numba reads, in its order."""
 
 from __future__ import annotations
 
@@ -9,90 +9,192 @@ from typing import Any
 import numpy as np
 
 from argosy.facts import FactError
+from argosy.reliability.checkpoints import CheckpointCost
+from argosy.reliability.goodput import Goodput
 from argosy.reliability.hazards import Hazards
 from argosy.reliability.rates import CategoryRate, FailureRates
+from argosy.reliability.recovery import Maintenance, Recovery
+
+LONGEST = 20.0
+"""A life is cut when it has taken this many times its work: the job will not finish."""
 
 
-def fleet_parameters(
-    rates: FailureRates, hazards: Hazards, nodes: int, spares: int, repair_s: float
-) -> tuple[Any, list[str]]:
-    """The engine's `Fleet`, and the categories in the order of its counts."""
-    from argosy.kernels.parameters import Fleet
+def category_names(rates: FailureRates, hazards: Hazards) -> list[str]:
+    """The categories in the order of the engine's counts: rates, shocks that lose nodes, shocks that stop the job."""
+    shocks = sorted(hazards.shocks, key=lambda shock: shock.effect)  # lose, then stop
+    return [c.name for c in rates.categories] + [shock.name for shock in shocks]
 
-    categories = rates.categories
-    losing = [shock for shock in hazards.shocks if shock.effect == "lose"]
-    stopping = [shock for shock in hazards.shocks if shock.effect == "stop"]
-    names = [c.name for c in categories] + [shock.name for shock in [*losing, *stopping]]
-    strange = [n for n in hazards.shapes if not any(c.name == n and c.scope == "node" for c in categories)]
-    if strange:
-        raise FactError(f"no category of nodes {strange[0]!r} to give a Weibull shape")
-    usual = 1.0 - hazards.burst_share  # a failure lights 1/(1 − share) in all, itself included
-    job = [(k, _total(c) * usual) for k, c in enumerate(categories) if c.scope != "node"]
-    first_stop = len(categories) + len(losing)
-    job += [
-        (first_stop + k, s.rate_per_s * s.count(nodes + spares) * s.reach * usual)
-        for k, s in enumerate(stopping)
-    ]
-    plain = [
-        (k, _total(c) * usual / nodes)
-        for k, c in enumerate(categories)
-        if c.scope == "node" and c.name not in hazards.shapes
-    ]
-    wearing = [
-        (k, _total(c) * usual / nodes, float(hazards.shapes[c.name]))
-        for k, c in enumerate(categories)
-        if c.name in hazards.shapes and _total(c) > 0
-    ]
-    shapes = np.array([shape for _, _, shape in wearing])
-    scales = np.array([_scale(rate, shape) for _, rate, shape in wearing])
-    worn = [categories[k].name for k, _, _ in wearing]
-    ages, table = _ages(hazards.ages_s, worn, shapes, scales, nodes + spares)
-    domains = [shock.count(nodes + spares) for shock in losing]
-    slow = _one_slowdown(hazards)
-    fleet = Fleet(
-        nodes=nodes,
-        spares=spares,
-        node_rate=float(sum(rate for _, rate in plain)),
-        node_cumulative=_cumulative([rate for _, rate in plain]),
-        node_category=_whole([k for k, _ in plain]),
-        silent=next((k for k, c in enumerate(categories) if c.name == "silent-data-corruption"), -1),
-        shape=shapes,
-        scale=scales,
-        weibull_category=_whole([k for k, _, _ in wearing]),
-        ages=ages,
-        age_table=table,
-        lemon_share=float(hazards.lemon_share),
-        lemon_factor=float(hazards.lemon_factor),
-        evict_after=int(hazards.evict_after),
-        job_rate=float(sum(rate for _, rate in job)),
-        job_cumulative=_cumulative([rate for _, rate in job]),
-        job_category=_whole([k for k, _ in job]),
-        shock_size=_whole([shock.nodes for shock in losing]),
-        shock_rate=np.array([s.rate_per_s * d * usual for s, d in zip(losing, domains, strict=True)]),
-        shock_reach=np.array([float(shock.reach) for shock in losing]),
-        shock_category=_whole([len(categories) + k for k in range(len(losing))]),
-        burst_share=float(hazards.burst_share),
-        burst_delay_s=float(hazards.burst_delay_s),
-        slow_rate=slow[0],
-        slow_s=slow[1],
-        slow_by=slow[2],
-        repair_s=float(repair_s),
-        repair_random=bool(hazards.repair_random),
-        crews=int(hazards.crews),
+
+def world(
+    rates: FailureRates, hazards: Hazards, jobs: np.ndarray, spares: int, repair_s: float, rows: int = 0
+) -> dict[str, np.ndarray]:
+    """The engine's arrays by name: `rates` and `hazards` are of the nodes of all `jobs` together; `rows` of timeline are kept."""
+    from argosy.kernels import records
+
+    nodes = int(jobs["nodes"].sum())
+    racks = hazards.racks
+    inside = racks.nodes - racks.needed if racks else 0
+    shelf = -(-nodes // racks.needed) * inside if racks else 0
+    total = nodes + (shelf if racks else spares)
+    wear, tables, given = _wearing(rates, hazards, nodes, total)
+    node_causes, job_causes = _causes(rates, hazards, nodes, total)
+    fleet = np.zeros(1, records.FLEET)
+    share, factor = float(hazards.lemon_share), float(hazards.lemon_factor)
+    if factor < 1.0:  # the others are the lemons, then
+        share, factor = 1.0 - share, 1.0 / factor
+    names = [c.name for c in rates.categories]
+    _fill(
+        fleet[0], nodes=nodes, spares=spares, node_rate=node_causes["cumulative"][-1] / nodes,
+        usual=1.0 / (1.0 - share + share * factor), lemon_share=share if factor != 1.0 else 0.0, lemon_factor=factor,
+        evict_after=hazards.evict_after, burst_share=hazards.burst_share, burst_delay_s=hazards.burst_delay_s,
+        repair_s=repair_s, repair_random=hazards.repair_random, crews=hazards.crews, misdiagnosed=hazards.misdiagnosed,
+        rack_used=racks.needed if racks else 0, rack_spares=inside,
+        silent=names.index("silent-data-corruption") if "silent-data-corruption" in names else -1,
+    )  # fmt: skip
+    jobs["job_rate"] = job_causes["cumulative"][-1] * jobs["nodes"] / nodes
+    shocks, slowdowns = _shocks(rates, hazards, total, repair_s), _slowdowns(hazards)
+    categories = len(category_names(rates, hazards))
+    return records.empty_world(
+        fleet, jobs, wear, tables, node_causes, job_causes, shocks, slowdowns, given, categories, rows
     )
-    return fleet, names
+
+
+def job_record(
+    work_s: float,
+    nodes: int,
+    cost: CheckpointCost,
+    recovery: Recovery,
+    maintenance: Maintenance,
+    form: Goodput,
+    hazards: Hazards,
+    shared: bool = False,
+) -> np.ndarray:
+    """The engine's `JOB` (1,) of one job; `shared`: it writes to the same storage as other jobs."""
+    from argosy.kernels import records
+
+    per_day, loss = float(maintenance.per_day), float(cost.loss_share)
+    local = cost.fast == "local"  # a node's own disk is lost with the node, and with it alone
+    copies = int(recovery.copies) if recovery.policy == "redundancy" else 1
+    blocking, persist, interference = float(cost.blocking_s), float(cost.persist_s), float(cost.interference)
+    if shared and persist == 0.0 and 0.0 < float(cost.load_s) <= blocking:
+        # A synchronous write: the job stands still while it is written, which takes longer when others write too.
+        blocking, persist, interference = blocking - float(cost.load_s), float(cost.load_s), 1.0
+    job = np.zeros(1, records.JOB)
+    _fill(
+        job[0], work_s=work_s, interval_s=form.cadence.interval_s, blocking_s=blocking, persist_s=persist,
+        interference=interference, storage_load=1.0, fast=bool(cost.fast), shared=shared,
+        storage_every=max(1, round(float(form.cadence.storage_every))),
+        loss_node=1.0 if local else loss, loss_job=0.0 if local else loss, loss_many=1.0, kept=hazards.kept,
+        detection_s=recovery.detection_s, restart_s=recovery.restart_s, queue_s=recovery.queue_s,
+        tolerant=recovery.tolerant, copies=copies, replicas=max(1, min(int(recovery.replicas), nodes)),
+        pause_s=recovery.stall_s, maintenance_gap_s=86400.0 / per_day if per_day > 0 else np.inf,
+        maintenance_s=maintenance.duration_s + cost.blocking_s + cost.persist_s + recovery.restart_s,
+        limit_s=LONGEST * float(work_s), give_up_after=hazards.give_up_after, silent_latency_s=hazards.silent_latency_s,
+        nodes=nodes * copies,
+    )  # fmt: skip
+    return job
+
+
+def _fill(record: Any, **values: Any) -> None:
+    for name, value in values.items():
+        record[name] = value
 
 
 def _total(category: CategoryRate) -> float:
     return float(category.system_per_s)
 
 
-def _cumulative(rates: Sequence[float]) -> np.ndarray:
-    return np.cumsum(np.array(rates or [0.0], dtype=float))
+def _usual(hazards: Hazards) -> float:
+    """A failure lights 1/(1 − share) in all, itself included: the rate of those that are not lit by another."""
+    return 1.0 - hazards.burst_share
 
 
-def _whole(numbers: Sequence[int]) -> np.ndarray:
-    return np.array(numbers, dtype=np.int64)
+def _causes(rates: FailureRates, hazards: Hazards, nodes: int, total: int) -> tuple[np.ndarray, np.ndarray]:
+    """Memoryless causes of nodes and of jobs, cumulative failures per second of the whole fleet."""
+    stopping = [shock for shock in hazards.shocks if shock.effect == "stop"]
+    first_stop = len(rates.categories) + len(hazards.shocks) - len(stopping)
+    of_nodes, of_jobs = [], []
+    for k, c in enumerate(rates.categories):
+        if c.scope != "node":
+            of_jobs.append((k, _total(c)))
+        elif c.name not in hazards.shapes:
+            of_nodes.append((k, _total(c)))
+    of_jobs += [(first_stop + k, s.rate_per_s * s.count(total) * s.reach) for k, s in enumerate(stopping)]
+    return _cumulative(of_nodes, _usual(hazards)), _cumulative(of_jobs, _usual(hazards))
+
+
+def _cumulative(causes: Sequence[tuple[int, float]], factor: float) -> np.ndarray:
+    from argosy.kernels.records import CAUSE
+
+    table = np.zeros(max(len(causes), 1), CAUSE)
+    for row, (category, _) in zip(table, causes, strict=False):
+        row["category"] = category
+    table["cumulative"] = np.cumsum([rate * factor for _, rate in causes] or [0.0])
+    return table
+
+
+def _shocks(rates: FailureRates, hazards: Hazards, total: int, repair_s: float) -> np.ndarray:
+    from argosy.kernels.records import SHOCK
+
+    losing = [shock for shock in hazards.shocks if shock.effect == "lose"]
+    table = np.zeros(len(losing), SHOCK)
+    for k, shock in enumerate(losing):
+        domains = shock.count(total)
+        _fill(
+            table[k], rate=shock.rate_per_s * domains * _usual(hazards), reach=shock.reach, size=shock.nodes,
+            domains=domains, category=len(rates.categories) + k,
+            repair_s=repair_s if shock.repair_s is None else shock.repair_s,
+        )  # fmt: skip
+    return table
+
+
+def _slowdowns(hazards: Hazards) -> np.ndarray:
+    from argosy.kernels.records import SLOWDOWN
+
+    table = np.zeros(len(hazards.slowdowns), SLOWDOWN)
+    for row, slow in zip(table, hazards.slowdowns, strict=True):
+        _fill(row, rate=slow.rate_per_s, lasts=slow.lasts_s, by=slow.by)
+    return table
+
+
+def _wearing(
+    rates: FailureRates, hazards: Hazards, nodes: int, total: int
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Wearing categories (W,), their tables of stationary lifetimes (W, T), and ages of single nodes (W, total) or (W, 0).
+
+    Where only some categories have an age for each node, the others have −1 there.
+    """
+    from argosy.kernels.records import WEAR
+
+    names = {c.name for c in rates.categories if c.scope == "node"}
+    strange = [name for name in hazards.shapes if name not in names]
+    if strange:
+        raise FactError(f"no category of nodes {strange[0]!r} to give a Weibull shape")
+    wearing = [(k, c) for k, c in enumerate(rates.categories) if c.name in hazards.shapes and _total(c) > 0]
+    table = np.zeros(len(wearing), WEAR)
+    single = np.full((len(wearing), total), -1.0)
+    for row, own, (k, c) in zip(table, single, wearing, strict=True):
+        shape, age = float(hazards.shapes[c.name]), _age(hazards.ages_s, c.name)
+        scale = _scale(_total(c) * _usual(hazards) / nodes, shape)
+        _fill(
+            row, shape=shape, scale=scale, category=k, stationary=isinstance(age, str) and age == "stationary"
+        )
+        if not isinstance(age, str):
+            if np.ndim(age) == 0:
+                row["age"] = age
+            else:
+                own[:] = np.broadcast_to(np.asarray(age, dtype=float), (total,))
+    tables = [_stationary(float(row["shape"])) for row in table]
+    if not np.any(single >= 0.0):
+        single = single[:, :0]
+    return table, np.array(tables).reshape(len(tables), _ENTRIES), single
+
+
+def _age(ages_s: Any, name: str) -> Any:
+    age = ages_s.get(name, "stationary") if isinstance(ages_s, Mapping) else ages_s
+    if isinstance(age, str) and age not in ("stationary", "new"):
+        raise ValueError(f"ages of {name}: {age!r}: write stationary, new, or seconds")
+    return age
 
 
 def _scale(rate_per_s: float, shape: float) -> float:
@@ -102,55 +204,19 @@ def _scale(rate_per_s: float, shape: float) -> float:
     return 1.0 / (rate_per_s * gamma(1.0 + 1.0 / shape))
 
 
-def _one_slowdown(hazards: Hazards) -> tuple[float, float, float]:
-    """(rate per second, seconds, share of speed) of one kind of episode that takes as much time as all kinds together."""
-    slow = hazards.slowdowns
-    rate = float(sum(each.rate_per_s for each in slow))
-    if rate <= 0:
-        return 0.0, 0.0, 0.0
-    lasts = float(sum(each.rate_per_s * each.lasts_s for each in slow)) / rate
-    taken = float(sum(each.rate_per_s * each.lasts_s * each.by for each in slow)) / rate
-    return rate, lasts, taken / lasts if lasts > 0 else 0.0
-
-
-_QUANTILES = 16385  # of the stationary age: the last step holds one node in a million
-
-
-def _ages(
-    ages_s: Any, names: Sequence[str], shapes: np.ndarray, scales: np.ndarray, total: int
-) -> tuple[np.ndarray, np.ndarray]:
-    """Given ages (W, nodes), or quantiles of the stationary age (W, T), whose density is survival ÷ mean life.
-
-    The engine takes one of both for all categories: where only some are given, a stationary category's ages are drawn
-    here, the same in every life.
-    """
-    given = {
-        name: ages_s.get(name, "stationary") if isinstance(ages_s, Mapping) else ages_s for name in names
-    }
-    for name, age in given.items():
-        if isinstance(age, str) and age not in ("stationary", "new"):
-            raise ValueError(f"ages of {name}: {age!r}: write stationary, new, or seconds")
-    tables = np.array([_stationary(k) * scale for k, scale in zip(shapes, scales, strict=True)])
-    if all(isinstance(age, str) and age == "stationary" for age in given.values()):
-        return np.zeros((len(shapes), 0)), tables.reshape(len(shapes), _QUANTILES)
-    ages = np.zeros((len(shapes), total))
-    random = np.random.default_rng(total)
-    for w, age in enumerate(given.values()):
-        if isinstance(age, str):
-            drawn = np.interp(random.random(total), np.linspace(0.0, 1.0, _QUANTILES), tables[w])
-            ages[w] = drawn if age == "stationary" else 0.0
-        else:
-            ages[w] = np.broadcast_to(np.asarray(age, dtype=float), (total,))
-    return ages, np.zeros((len(shapes), 2))
+_ENTRIES = 4097
 
 
 @cache
 def _stationary(shape: float) -> np.ndarray:
-    """Quantiles (T,) of the stationary age of a Weibull part, in units of its scale.
+    """Remaining life (T,) of a Weibull part in service for long, over its cumulative hazard, in units of its scale.
 
-    P(age ≤ a) is the Γ-distribution function of (a/scale)^k with shape 1/k: the integral of survival over the mean life.
+    The remaining life has the distribution of the age, whose density is survival ÷ mean life: P(more than r) is the upper
+    Γ-distribution function of (r/scale)^k with shape 1/k. Entry i is at the hazard −ln P = 14·(i/(T − 1))².
     """
-    from scipy.special import gammaincinv
+    from scipy.special import gammainccinv
 
-    points = np.minimum(np.linspace(0.0, 1.0, _QUANTILES), 1.0 - 1e-6)
-    return np.asarray(gammaincinv(1.0 / shape, points) ** (1.0 / shape))
+    from argosy.kernels.records import TABLE_HAZARD
+
+    hazard = TABLE_HAZARD * np.linspace(0.0, 1.0, _ENTRIES) ** 2
+    return np.asarray(gammainccinv(1.0 / shape, np.exp(-hazard)) ** (1.0 / shape))

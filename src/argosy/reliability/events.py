@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from concurrent.futures import Executor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from argosy.reliability.checkpoints import CheckpointCost
-from argosy.reliability.engine_input import fleet_parameters
+from argosy.reliability.engine_input import category_names, job_record, world
 from argosy.reliability.goodput import Goodput, goodput
 from argosy.reliability.hazards import Hazards
 from argosy.reliability.rates import FailureRates
 from argosy.reliability.recovery import Maintenance, Recovery
 from argosy.reliability.states import STATES, FailureEvent
-
-LONGEST = 20.0
-"""A life is cut when it has taken this many times its work: the job will not finish."""
 
 ENDS = ("finished", "cut", "gave up")
 
@@ -70,84 +67,139 @@ def event_lives(
 
     The sequence after a failure: fall back to the last copy that counts, detection, replacement from the spares (or
     the wait for a repair), queue, restart; failures strike during detection and restart too. Spares do not age, and
-    nothing fails while the job waits or is maintained. Life i of a seed has the same luck, node by node, whatever the
-    other arguments: compare systems with equal seeds. `executor` (threads will do: the engine holds no lock) shares the
-    lives out. Range: memory grows with nodes + spares, time with failures; lives longer than 20 times their work are
-    cut (`ends`). Raises FactError for a Weibull shape of an unknown category.
+    nothing fails while the job waits or is maintained. Life i of a seed has the same luck whatever the other arguments:
+    compare systems with equal seeds. `executor` (threads will do: the engine holds no lock) shares the lives out.
+    Range: time grows with failures; lives longer than 20 times their work are cut (`ends`). Raises FactError for a
+    Weibull shape of an unknown category.
     """
     hazards = hazards or Hazards()
     joint = hazards.joint_rates(rates, nodes + recovery.spare_nodes)
     form = goodput(joint, cost, recovery, maintenance, interval_s)
-    fleet, names = fleet_parameters(rates, hazards, nodes, recovery.spare_nodes, float(recovery.repair_s))
-    job = _job_parameters(work_s, cost, recovery, maintenance or Maintenance(), form, hazards, nodes)
-    keys = np.random.SeedSequence([seed, 77]).generate_state(draws, np.uint64)
-    parts = [keys] if executor is None else np.array_split(keys, min(draws, 8))
-    run = map if executor is None else executor.map
-    done = list(run(lambda part: _batch(part, fleet, job, len(names)), parts))
-    seconds, counts, ends = (np.concatenate(pieces) for pieces in zip(*done, strict=True))
-    return EventLives(
-        dict(zip(STATES, seconds.T, strict=True)), dict(zip(names, counts.T, strict=True)), ends, form, joint
+    job = job_record(work_s, nodes, cost, recovery, maintenance or Maintenance(), form, hazards)
+    rates = in_copies(rates, recovery)
+    done = _lives(rates, hazards, job, recovery.spare_nodes, float(recovery.repair_s), draws, seed, executor)
+    return _book_of(done, 0, category_names(rates, hazards), form, joint)
+
+
+@dataclass(frozen=True, slots=True)
+class Gang:
+    """One of several jobs on a fleet, as `shared_lives` takes them: its nodes, its work, its way of saving and recovering."""
+
+    work_s: float
+    nodes: int
+    cost: CheckpointCost
+    recovery: Recovery
+    maintenance: Maintenance | None = None
+    interval_s: float | None = None
+
+
+def shared_lives(
+    gangs: Sequence[Gang],
+    rates: FailureRates,
+    spare_nodes: int,
+    repair_s: float,
+    hazards: Hazards | None = None,
+    one_storage: bool = True,
+    draws: int = 200,
+    seed: int = 0,
+    executor: Executor | None = None,
+) -> list[EventLives]:
+    """Lives of several jobs at once, which take from one pool of spares and, with `one_storage`, write to one storage.
+
+    `rates`, `hazards`: of the nodes of all jobs together, which each job has its share of; `spare_nodes`, `repair_s`: the
+    pool's and the shop's (those of the gangs' `recovery` are for the closed form alone). Who needs a spare first gets the
+    next; jobs that write at the same time share the bandwidth equally, so that their copies are safe later. Every job's
+    book closes by itself. Each job's own active clock decides what strikes it: shocks strike jobs independently.
+    """
+    hazards, total = hazards or Hazards(), sum(gang.nodes for gang in gangs)
+    joint = hazards.joint_rates(rates, total + spare_nodes)
+    parts = [_part(joint, gang.nodes / total) for gang in gangs]
+    forms, jobs = [], []
+    for gang, own in zip(gangs, parts, strict=True):
+        form = goodput(own, gang.cost, gang.recovery, gang.maintenance, gang.interval_s)
+        planned = gang.maintenance or Maintenance()
+        shared = one_storage and len(gangs) > 1
+        forms.append(form)
+        jobs.append(
+            job_record(gang.work_s, gang.nodes, gang.cost, gang.recovery, planned, form, hazards, shared)
+        )
+    done = _lives(rates, hazards, np.concatenate(jobs), spare_nodes, repair_s, draws, seed, executor)
+    names = category_names(rates, hazards)
+    return [
+        _book_of(done, number, names, form, own)
+        for number, (form, own) in enumerate(zip(forms, parts, strict=True))
+    ]
+
+
+def _part(rates: FailureRates, share: float) -> FailureRates:
+    """The failures of a share of the fleet."""
+    return replace(rates, categories=tuple(replace(c, count=c.count * share) for c in rates.categories))
+
+
+def in_copies(rates: FailureRates, recovery: Recovery) -> FailureRates:
+    """The failures of all copies of a redundant job; those that stop it on its nodes happen once."""
+    if recovery.policy != "redundancy":
+        return rates
+    return replace(
+        rates,
+        categories=tuple(
+            replace(c, count=c.count * recovery.copies) if c.scope == "node" else c for c in rates.categories
+        ),
     )
 
 
-def _batch(
-    keys: np.ndarray, fleet: Any, job: Any, categories: int
+def _lives(
+    rates: FailureRates,
+    hazards: Hazards,
+    jobs: np.ndarray,
+    spares: int,
+    repair_s: float,
+    draws: int,
+    seed: int,
+    executor: Executor | None,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Lives of these keys: seconds (n, 9), counts (n, categories), ends (n,)."""
-    from argosy.kernels.life import live
-    from argosy.kernels.parameters import empty_life
+    """Seconds (n, J, 9), counts (n, J, categories), ends (n, J)."""
+    keys = np.random.SeedSequence([seed, 77]).generate_state(draws, np.uint64)
+    parts = [keys] if executor is None else np.array_split(keys, min(draws, 8))
 
-    seconds, counts = np.zeros((len(keys), len(STATES))), np.zeros((len(keys), categories), dtype=np.int64)
-    ends = np.zeros(len(keys), dtype=np.int64)
-    live(keys, fleet, job, empty_life(fleet, job, categories, 0), seconds, counts, ends)
+    def batch(part: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        return run_keys(part, world(rates, hazards, jobs.copy(), spares, repair_s))
+
+    done = list((map if executor is None else executor.map)(batch, parts))
+    return tuple(np.concatenate(pieces) for pieces in zip(*done, strict=True))  # type: ignore[return-value]
+
+
+def run_keys(keys: np.ndarray, w: dict[str, np.ndarray]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The lives of these keys in a world: seconds (n, J, 9), counts (n, J, categories), ends (n, J)."""
+    from argosy.kernels.lives import live
+    from argosy.kernels.memory import addresses
+
+    jobs, categories = w["counts"].shape
+    seconds = np.zeros((len(keys), jobs, len(STATES)))
+    counts = np.zeros((len(keys), jobs, categories), dtype=np.int64)
+    ends = np.zeros((len(keys), jobs), dtype=np.int64)
+    live(keys, addresses(w), seconds, counts, ends)
     return seconds, counts, ends
+
+
+def _book_of(
+    done: tuple[np.ndarray, np.ndarray, np.ndarray],
+    job: int,
+    names: Sequence[str],
+    form: Goodput,
+    rates: FailureRates,
+) -> EventLives:
+    seconds, counts, ends = (each[:, job] for each in done)
+    return EventLives(
+        dict(zip(STATES, seconds.T, strict=True)), dict(zip(names, counts.T, strict=True)), ends, form, rates
+    )
 
 
 def compiled_before() -> bool:
     """Whether the engine was compiled on this machine: where not, the first lives take some twenty seconds longer."""
-    from argosy.kernels.life import live
+    from argosy.kernels.lives import live
 
-    return any(Path(str(live.stats.cache_path)).glob("life.live-*.nbi"))
-
-
-def _job_parameters(
-    work_s: float,
-    cost: CheckpointCost,
-    recovery: Recovery,
-    maintenance: Maintenance,
-    form: Goodput,
-    hazards: Hazards,
-    nodes: int,
-) -> Any:
-    """The engine's `Job`."""
-    from argosy.kernels.parameters import Job
-
-    per_day = float(maintenance.per_day)
-    loss = float(cost.loss_share)
-    local = cost.fast == "local"  # a node's own disk is lost with the node, and with it alone
-    return Job(
-        work_s=float(work_s),
-        interval_s=float(form.cadence.interval_s),
-        blocking_s=float(cost.blocking_s),
-        persist_s=float(cost.persist_s),
-        interference=float(cost.interference),
-        fast=bool(cost.fast),
-        storage_every=max(1, round(float(form.cadence.storage_every))),
-        loss_node=1.0 if local else loss,
-        loss_job=0.0 if local else loss,
-        kept=float(hazards.kept),
-        detection_s=float(recovery.detection_s),
-        restart_s=float(recovery.restart_s),
-        queue_s=float(recovery.queue_s),
-        tolerant=recovery.tolerant,
-        replicas=max(1, min(int(recovery.replicas), nodes)),
-        pause_s=float(recovery.stall_s),
-        maintenance_gap_s=86400.0 / per_day if per_day > 0 else np.inf,
-        maintenance_s=float(maintenance.duration_s + cost.blocking_s + cost.persist_s + recovery.restart_s),
-        limit_s=LONGEST * float(work_s),
-        give_up_after=int(hazards.give_up_after),
-        silent_latency_s=float(hazards.silent_latency_s),
-    )
+    return any(Path(str(live.stats.cache_path)).glob("lives.live-*.nbi"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,20 +226,18 @@ def timeline(
 
     Running time is `productive`, or `rework` where a failure undid it; checkpoints within it are not told apart.
     """
-    from argosy.kernels.life import live
-    from argosy.kernels.parameters import EVENT, PRODUCTIVE, REWORK, ROWS, empty_life
+    from argosy.kernels.records import EVENT, PRODUCTIVE, REWORK
 
     hazards = hazards or Hazards()
     joint = hazards.joint_rates(rates, nodes + recovery.spare_nodes)
     form = goodput(joint, cost, recovery, maintenance, interval_s)
-    fleet, names = fleet_parameters(rates, hazards, nodes, recovery.spare_nodes, float(recovery.repair_s))
-    job = _job_parameters(work_s, cost, recovery, maintenance or Maintenance(), form, hazards, nodes)
-    keys = np.random.SeedSequence([seed, 77]).generate_state(1, np.uint64)
-    life = empty_life(fleet, job, len(names), rows)
-    seconds, counts = np.zeros((1, len(STATES))), np.zeros((1, len(names)), dtype=np.int64)
-    live(keys, fleet, job, life, seconds, counts, np.zeros(1, dtype=np.int64))
-    known = life.rows[: life.i[ROWS]]
-    full = life.i[ROWS] >= rows
+    job = job_record(work_s, nodes, cost, recovery, maintenance or Maintenance(), form, hazards)
+    rates = in_copies(rates, recovery)
+    w = world(rates, hazards, job, recovery.spare_nodes, float(recovery.repair_s), rows)
+    seconds, _, _ = run_keys(np.random.SeedSequence([seed, 77]).generate_state(1, np.uint64), w)
+    names = category_names(rates, hazards)
+    known = w["rows"][: int(w["pool"]["rows"][0])]
+    full = len(known) >= rows
     end = float(known[-1, 0]) if full else float(seconds.sum())
     states = [row for row in known if row[2] < EVENT and row[2] != REWORK]
     lost = [(float(row[0] - row[1]), float(row[0])) for row in known if row[2] == REWORK]
@@ -215,10 +265,10 @@ def _merged(stretches: list[tuple[float, float, str]]) -> tuple[tuple[float, flo
 
 
 def _failures(
-    known: np.ndarray, names: list[str], rates: FailureRates, recovery: Recovery
+    known: np.ndarray, names: Sequence[str], rates: FailureRates, recovery: Recovery
 ) -> tuple[FailureEvent, ...]:
     """The failures of a timeline; a node is away for its repair, a job-wide failure for detection and restart."""
-    from argosy.kernels.parameters import EVENT
+    from argosy.kernels.records import EVENT
 
     components = {c.name: (c.component, c.scope) for c in rates.categories}
     events = []

@@ -88,7 +88,8 @@ class Hazards:
     another, `burst_delay_s` later in the mean; the sum of both keeps the rates. `slowdowns`: slow episodes. `racks`: spares
     inside scale-up domains. `silent_latency_s`: seconds until silent data corruption is found; `kept` checkpoints are kept.
     `repair_random`: exponential instead of equal repair times; `crews` repair at once (0: no limit). The job gives up after
-    `give_up_after` recoveries without a new checkpoint (0: never).
+    `give_up_after` recoveries without a new checkpoint (0: never). `misdiagnosed`: share of lost nodes for which a healthy
+    one is taken out first, so that the job fails again as soon as it computes.
     """
 
     shapes: Mapping[str, float] = field(default_factory=dict)
@@ -106,9 +107,10 @@ class Hazards:
     repair_random: bool = False
     crews: int = 0
     give_up_after: int = 0
+    misdiagnosed: float = 0.0
 
     def __post_init__(self) -> None:
-        for name in ("lemon_share", "burst_share"):
+        for name in ("lemon_share", "burst_share", "misdiagnosed"):
             if not 0.0 <= getattr(self, name) < 1.0:
                 raise ValueError(f"{name} is a share below one, not {getattr(self, name)}")
         if any(shape <= 0 for shape in self.shapes.values()) or self.lemon_factor <= 0:
@@ -129,6 +131,7 @@ class Hazards:
             "latent silent corruption": self.silent_latency_s > 0,
             "limited repair crews": self.crews > 0,
             "giving up": self.give_up_after > 0,
+            "misdiagnosis": self.misdiagnosed > 0,
         }
         return [name for name, present in told.items() if present]
 

@@ -1,0 +1,421 @@
+"""One life after another: jobs run, something strikes, they recover, until the work is done.
+
+Each job is in one state at a time and knows when its next event is; the earliest one of all jobs happens next.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from argosy.kernels import clocks, stock, strikes, views
+from argosy.kernels.progress import advance, fall_back, save_all, until_boundary
+from argosy.kernels.records import (
+    BOOK,
+    CHECKPOINT,
+    CUT,
+    DEGRADED,
+    DETECTION,
+    ENDED,
+    FINISHED,
+    FIRST_SHOCK,
+    GAVE_UP,
+    MAINTENANCE,
+    ORIGINAL,
+    PRODUCTIVE,
+    QUEUE,
+    RESTART,
+    REWORK,
+    SPARE_WAIT,
+    UNKNOWN,
+)
+from argosy.kernels.streams import uniform
+
+# Why a running job is looked at next.
+STRIKE, FOUND, SLOW_ENDS, REFILL, PLANNED, LIMIT, BOUNDARY = range(7)
+
+
+@njit(cache=True, nogil=True)
+def live(keys, directory, seconds, counts, ends):  # type: ignore[no-untyped-def]
+    """Lives one life per key in the world of this directory.
+
+    Fills `seconds` (n, J, 9) by state, `counts` (n, J, categories) and `ends` (n, J).
+    """
+    w = directory[0]
+    for at in range(len(keys)):
+        _one(keys[at], w)
+        for j in range(w.jobs_rows):
+            ends[at, j] = views.runs(w)[j].end
+            for state in range(BOOK):
+                seconds[at, j, state] = views.runs(w)[j].book[state]
+            for category in range(w.counts_columns):
+                counts[at, j, category] = views.counts(w)[j, category]
+
+
+@njit(cache=True)
+def _one(key, w):  # type: ignore[no-untyped-def]
+    _reset(key, w)
+    for j in range(w.jobs_rows):
+        _plan(w, j)
+    j = _earliest(w)
+    while j >= 0:
+        now = views.runs(w)[j].next_at
+        _step(key, w, j)
+        if views.jobs(w)[j].shared == 1:
+            _share_storage(w, j, now)
+        if views.runs(w)[j].state != ENDED:
+            _plan(w, j)
+        j = _earliest(w)
+
+
+@njit(cache=True)
+def _reset(key, w):  # type: ignore[no-untyped-def]
+    """The fleet at the start of a life: ages, lemons, spares, and every clock."""
+    fleet, pool, shocks = views.fleet(w)[0], views.pool(w)[0], w.shocks_rows
+    _set(views.draws(w), 0)
+    _set(views.counts(w), 0)
+    _set(views.holes(w), 0)
+    _set(views.crew_at(w), 0.0)
+    _set(views.slow_until(w), 0.0)
+    _set(views.epochs(w), 0)
+    pool.repairs, pool.head, pool.repair_luck, pool.rows = 0, 0, 0, 0
+    pool.free = fleet.spares
+    pool.racks = fleet.spares // (fleet.rack_used + fleet.rack_spares) if fleet.rack_used > 0 else 0
+    for spare in range(fleet.spares if fleet.rack_used == 0 else 0):
+        views.free(w)[spare] = fleet.nodes + spare
+    for rack in range(w.shelved_rows):
+        views.shelved(w)[rack] = fleet.rack_spares
+        for spare in range(fleet.rack_spares):
+            views.shelf(w)[rack, spare] = fleet.nodes + rack * fleet.rack_spares + spare
+    _reset_nodes(key, w)
+    for j in range(w.jobs_rows):
+        _reset_run(w, j)
+        for clock in range(FIRST_SHOCK + shocks + w.slowdowns_rows):
+            clocks.wind(key, w, j, clock)
+        for k in range(w.cohorts_columns):
+            views.cohorts(w)[j, k].hazard, views.cohorts(w)[j, k].members = 0.0, 0
+        _reset_ages(key, w, j)
+        clocks.find_next(w, j)
+
+
+@njit(cache=True)
+def _reset_nodes(key, w):  # type: ignore[no-untyped-def]
+    fleet = views.fleet(w)[0]
+    views.lemons(w)[0] = 0
+    for at in range(w.nodes_rows):
+        node = views.nodes(w)[at]
+        node.slot, node.failed, node.draws, node.lemon, node.entered = -1, 0, 0, 0, 0.0
+        if fleet.lemon_share > 0.0 and uniform(key, clocks.NODE_STREAM + at, 0) < fleet.lemon_share:
+            node.lemon = 1
+            views.lemons(w)[0] += 1
+            views.lemons(w)[views.lemons(w)[0]] = at
+    for slot in range(fleet.nodes):
+        views.slots(w)[slot].node = slot
+        views.slots(w)[slot].next_at = np.inf
+        views.nodes(w)[slot].slot = slot
+
+
+@njit(cache=True)
+def _reset_ages(key, w, j):  # type: ignore[no-untyped-def]
+    """Cohorts of nodes that share an age; those that each have their own light their fuses at once."""
+    job, single = views.jobs(w)[j], w.given_columns > 0
+    for c in range(w.wear_rows):
+        own = single and views.given(w)[c, 0] >= 0.0
+        for at in range(w.nodes_rows):
+            mine = job.first <= at < job.first + job.nodes
+            if mine and not own:
+                views.ages(w)[c, at] = ORIGINAL
+                views.cohorts(w)[j, 2 * c + views.nodes(w)[at].lemon].members += 1
+            elif mine or at >= views.fleet(w)[0].nodes:
+                views.ages(w)[c, at] = views.given(w)[c, at] if own else UNKNOWN
+        clocks.wind_cohort(key, w, j, 2 * c)
+        clocks.wind_cohort(key, w, j, 2 * c + 1)
+    if single:
+        for slot in range(job.nodes):
+            clocks.light_fuses(key, w, j, slot)
+
+
+@njit(cache=True)
+def _reset_run(w, j):  # type: ignore[no-untyped-def]
+    s = views.runs(w)[j]
+    s.wall, s.active, s.since, s.block, s.persist, s.held = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
+    s.found_at, s.until, s.pace, s.speed = np.inf, 0.0, 1.0, 1.0
+    s.next_maintenance = views.jobs(w)[j].maintenance_gap_s
+    s.state, s.heap, s.missing, s.lost_now, s.down, s.saves, s.writing = PRODUCTIVE, 0, 0, 0, 0, 0, 0
+    s.corrupt, s.loops, s.refills, s.culprit, s.end, s.follows = 0, 0, 0, 0, FINISHED, 0
+    for part in range(3):
+        s.now[part], s.stored[part], s.near[part], s.pending[part], s.clean[part] = 0.0, 0.0, 0.0, 0.0, 0.0
+    for state in range(BOOK):
+        s.book[state] = 0.0
+
+
+@njit(cache=True)
+def _earliest(w):  # type: ignore[no-untyped-def]
+    """The job whose next event is first, -1 when all have ended; one that waits wakes when the next node is back."""
+    if w.jobs_rows == 1:
+        return 0 if views.runs(w)[0].state != ENDED else -1
+    best, first = -1, np.inf
+    for j in range(w.jobs_rows):
+        s = views.runs(w)[j]
+        if s.state == SPARE_WAIT:
+            s.next_at = _wakes(w, j)
+        if s.state != ENDED and (s.next_at < first or best < 0):
+            best, first = j, s.next_at
+    return best
+
+
+@njit(cache=True)
+def _wakes(w, j):  # type: ignore[no-untyped-def]
+    """When a waiting job looks again: at the next repair, or when a copy of a lost group is due."""
+    s = views.runs(w)[j]
+    at = views.repair_at(w)[0] if s.missing > 0 else views.refill_at(w)[views.jobs(w)[j].first + j]
+    return max(at, s.wall)
+
+
+@njit(cache=True)
+def _plan(w, j):  # type: ignore[no-untyped-def]
+    """Notes when the job's next event is, and for a running one what it is and how fast the job goes until then."""
+    s, job = views.runs(w)[j], views.jobs(w)[j]
+    if s.state == SPARE_WAIT:
+        s.next_at = _wakes(w, j)
+        return
+    if s.state != PRODUCTIVE:
+        s.next_at = s.wall + max(min(s.until, s.due) - s.active, 0.0)
+        return
+    s.speed = 1.0
+    step, cause = max(s.due - s.active, 0.0), STRIKE
+    for at in range(w.slowdowns_rows):
+        until = views.slow_until(w)[j, at] - s.active
+        if until > 0.0:
+            s.speed = min(s.speed, 1.0 - views.slowdowns(w)[at].by)
+            if until < step:
+                step, cause = until, SLOW_ENDS
+    if s.down > 0:
+        s.speed *= (job.replicas - s.down) / job.replicas if job.copies == 1 else 0.0
+    if s.corrupt > 0 and s.found_at - s.active < step:
+        step, cause = max(s.found_at - s.active, 0.0), FOUND
+    if s.refills > 0:
+        back = views.refill_at(w)[job.first + j] - s.wall
+        if back < step:
+            step, cause = max(back, 0.0), REFILL
+    if s.next_maintenance - s.wall < step:
+        step, cause = max(s.next_maintenance - s.wall, 0.0), PLANNED
+    if job.limit_s - s.wall < step:
+        step, cause = max(job.limit_s - s.wall, 0.0), LIMIT
+    if job.shared == 1 and until_boundary(job, s) < step:
+        step, cause = until_boundary(job, s), BOUNDARY
+    s.step, s.cause, s.next_at = step, cause, s.wall + step
+
+
+@njit(cache=True)
+def _step(key, w, j):  # type: ignore[no-untyped-def]
+    """Lets the job's next event happen."""
+    s, job = views.runs(w)[j], views.jobs(w)[j]
+    if s.state == PRODUCTIVE:
+        _run(key, w, j)
+    elif s.state == SPARE_WAIT:
+        _book(w, j, SPARE_WAIT, _wakes(w, j) - s.wall)
+        if s.missing == 0:
+            strikes.refill(key, w, j)
+        _gather(key, w, j)
+    elif s.due < s.until:  # something strikes a job that is recovering
+        _book(w, j, s.state, max(s.due - s.active, 0.0))
+        s.active = s.due
+        if strikes.strike(key, w, j, True) == strikes.STOPS:
+            _stop(key, w, j)
+            _go_down(key, w, j)
+    else:
+        _book(w, j, s.state, max(s.until - s.active, 0.0))
+        s.active = s.until
+        if s.state == DETECTION:
+            _gather(key, w, j)
+        else:
+            s.state = PRODUCTIVE
+            _misdiagnosed(key, w, j)
+    if s.state != ENDED and s.wall >= job.limit_s:
+        _end(w, j, CUT)
+
+
+@njit(cache=True)
+def _run(key, w, j):  # type: ignore[no-untyped-def]
+    """The job runs until its next event, which happens; or until its work is done."""
+    s, job = views.runs(w)[j], views.jobs(w)[j]
+    _advance(w, j, s.step)
+    cause = s.cause
+    if s.state == ENDED:
+        return
+    if (
+        s.now[0] >= job.work_s - 1e-9 or cause == FOUND
+    ):  # the last look at the result finds what went wrong before
+        _uncover(w, j)
+        _go_down(key, w, j)
+    elif cause == STRIKE:
+        s.active = s.due  # not a rounding error beside it, or the clock would be in the past
+        effect = strikes.strike(key, w, j, False)
+        if effect == strikes.STOPS:
+            _stop(key, w, j)
+            _go_down(key, w, j)
+        elif effect == strikes.PAUSES:
+            s.lost_now = 0
+            if job.pause_s > 0.0:
+                _book(w, j, RESTART, job.pause_s)
+    elif cause == SLOW_ENDS:
+        for at in range(w.slowdowns_rows):
+            if views.slow_until(w)[j, at] <= s.active + 1e-9:
+                views.slow_until(w)[j, at] = 0.0
+    elif cause == REFILL:
+        s.wall = max(s.wall, views.refill_at(w)[job.first + j])
+        strikes.refill(key, w, j)
+    elif cause == PLANNED:
+        save_all(job, s)
+        _book(w, j, MAINTENANCE, job.maintenance_s)
+        s.next_maintenance += job.maintenance_gap_s
+    elif cause == LIMIT:
+        _end(w, j, CUT)
+
+
+@njit(cache=True)
+def _advance(w, j, seconds):  # type: ignore[no-untyped-def]
+    """Runs for so long; ends the job where its work is done and nothing is wrong with it."""
+    s = views.runs(w)[j]
+    stored = s.stored[0]
+    if j == 0:
+        strikes.note(w, s.wall, 0.0, PRODUCTIVE)
+    used, done = advance(views.jobs(w)[j], s, seconds)
+    s.wall += used
+    s.active += used
+    if s.stored[0] > stored:
+        s.loops = 0
+    if done and s.corrupt == 0:
+        _end(w, j, FINISHED)
+
+
+@njit(cache=True)
+def _end(w, j, how):  # type: ignore[no-untyped-def]
+    s = views.runs(w)[j]
+    s.state, s.end = ENDED, how
+    s.book[PRODUCTIVE] += s.now[0]
+    s.book[CHECKPOINT] += s.now[1]
+    s.book[DEGRADED] += s.now[2]
+
+
+@njit(cache=True)
+def _stop(key, w, j):  # type: ignore[no-untyped-def]
+    """The job falls back to what it saved; several nodes lost at once may take each other's copies along."""
+    s, job = views.runs(w)[j], views.jobs(w)[j]
+    loss = job.loss_job if s.lost_now == 0 else job.loss_node if s.lost_now == 1 else job.loss_many
+    s.lost_now = 0
+    before = s.book[REWORK]
+    fall_back(job, s, job.fast == 1 and clocks.chance(key, w, j, w.clocks_columns) < loss)
+    if s.corrupt > 0 and s.now[0] <= s.clean[0]:
+        s.corrupt = -s.corrupt  # what it fell back to is older than the corruption
+    if j == 0:
+        strikes.note(w, s.wall, s.book[REWORK] - before, REWORK)
+
+
+@njit(cache=True)
+def _uncover(w, j):  # type: ignore[no-untyped-def]
+    """Silent corruption is found: back to a copy older than it, if one that old was kept, else to the start."""
+    s, job = views.runs(w)[j], views.jobs(w)[j]
+    if s.stored[0] - s.clean[0] > job.kept * job.interval_s * (job.storage_every if job.fast == 1 else 1):
+        for part in range(3):
+            s.clean[part] = 0.0
+    for part in range(3):
+        s.stored[part] = s.clean[part]
+    before = s.book[REWORK]
+    fall_back(job, s, True)
+    s.corrupt = -abs(s.corrupt)
+    if j == 0:
+        strikes.note(w, s.wall, s.book[REWORK] - before, REWORK)
+
+
+@njit(cache=True)
+def _go_down(key, w, j):  # type: ignore[no-untyped-def]
+    """The job has stopped without warning: detection begins; a job that never gets on is given up."""
+    s, job = views.runs(w)[j], views.jobs(w)[j]
+    if s.corrupt < 0:  # the node that computed wrongly is taken out too
+        slot = -s.corrupt - 1
+        s.corrupt = 0
+        if views.slots(w)[job.first + slot].node >= 0:
+            strikes.lose(key, w, j, slot, -1, views.fleet(w)[0].repair_s)
+            clocks.find_next(w, j)
+    s.lost_now = 0
+    s.loops += 1
+    s.state, s.until = DETECTION, s.active + job.detection_s
+    if job.give_up_after > 0 and s.loops >= job.give_up_after:
+        _end(w, j, GAVE_UP)
+
+
+@njit(cache=True)
+def _gather(key, w, j):  # type: ignore[no-untyped-def]
+    """Fills the places of lost nodes, and restarts; without enough nodes the job waits."""
+    s, job = views.runs(w)[j], views.jobs(w)[j]
+    while s.missing > 0:
+        slot = views.missing(w)[job.first + s.missing - 1]
+        node = stock.take(w, job.first + slot, s.wall)
+        if node < 0:
+            s.state = SPARE_WAIT
+            return
+        s.missing -= 1
+        strikes.enter(key, w, j, slot, node)
+    if job.copies > 1 and s.down > 0:
+        s.state = SPARE_WAIT
+        return
+    clocks.find_next(w, j)
+    if job.queue_s > 0.0:
+        _book(w, j, QUEUE, job.queue_s)
+    s.state, s.until = RESTART, s.active + job.restart_s
+
+
+@njit(cache=True)
+def _misdiagnosed(key, w, j):  # type: ignore[no-untyped-def]
+    """The node that was guilty all along fails the job again, as soon as it computes."""
+    s, job = views.runs(w)[j], views.jobs(w)[j]
+    if s.culprit > 0:
+        slot = s.culprit - 1
+        s.culprit = 0
+        if views.slots(w)[job.first + slot].node >= 0:
+            strikes.lose(key, w, j, slot, -1, views.fleet(w)[0].repair_s)
+            clocks.find_next(w, j)
+            _go_down(key, w, j)
+
+
+@njit(cache=True)
+def _share_storage(w, j, now):  # type: ignore[no-untyped-def]
+    """All jobs that write now share the storage: where that changed, the others go on at another pace from `now` on."""
+    load = 0.0
+    for k in range(w.jobs_rows):
+        if (
+            views.jobs(w)[k].shared == 1
+            and views.runs(w)[k].state == PRODUCTIVE
+            and views.runs(w)[k].writing == 1
+        ):
+            load += views.jobs(w)[k].storage_load
+    pace = 1.0 / max(load, 1.0)
+    for k in range(w.jobs_rows):
+        s = views.runs(w)[k]
+        if s.pace == pace or views.jobs(w)[k].shared == 0:
+            continue
+        if k != j and s.state == PRODUCTIVE and now > s.wall:
+            _advance(w, k, now - s.wall)
+        s.pace = pace
+        if k != j and s.state != ENDED:
+            _plan(w, k)
+
+
+@njit(cache=True)
+def _book(w, j, state, seconds):  # type: ignore[no-untyped-def]
+    """Spends `seconds` of wall-clock time in `state`."""
+    s = views.runs(w)[j]
+    if j == 0:
+        strikes.note(w, s.wall, 0.0, state)
+    s.book[state] += seconds
+    s.wall += seconds
+
+
+@njit(cache=True)
+def _set(array, value):  # type: ignore[no-untyped-def]
+    """Sets every entry of an array of any shape."""
+    flat = array.reshape(array.size)
+    for at in range(len(flat)):
+        flat[at] = value
