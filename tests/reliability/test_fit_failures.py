@@ -1,17 +1,26 @@
 """Fits of failure logs, against logs drawn from known laws."""
 
 import csv
+import json
 from datetime import datetime, timedelta
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from argosy.cli.fit_failures import run
 from argosy.facts import FactError, Values, load_catalog
 from argosy.reliability import fit
+from argosy.reliability.failure_log import read_log
+from argosy.reliability.fitted import burst_share, fit_log
 
 DAY = 86400.0
+
+
+def run(
+    path: Path, nodes: int, accelerators: int, start: str | None, end: str | None, new: bool, preset: str
+) -> dict:
+    watched = {"node": float(nodes), "gpu": float(accelerators)}
+    return fit_log(read_log(path, start, end), path.name, watched, new, preset)
 
 
 def test_rate_interval_covers_as_often_as_it_says() -> None:
@@ -98,7 +107,7 @@ def test_bad_logs_are_told(tmp_path: Path) -> None:
     with pytest.raises(FactError, match=r"log.csv:1: no column time"):
         run(path, 4, 32, None, None, False, "llama3-table5")
     path.write_text("time,category\n2026-01-01,gpu\nyesterday,gpu\n")
-    with pytest.raises(FactError, match=r"log.csv:3: 'yesterday'"):
+    with pytest.raises(FactError, match=r"log.csv:3: time: 'yesterday'"):
         run(path, 4, 32, None, None, False, "llama3-table5")
     path.write_text("time,category\n2026-01-01,gpu\n2026-01-02,gpu\n")
     with pytest.raises(FactError, match="unknown preset"):
@@ -120,3 +129,84 @@ def test_the_command_writes_what_a_scenario_reads(
     rate = catalog.facts["reliability.llama3-table5.power-supply"]
     assert rate.low < rate.value < rate.high
     assert "failures.csv" in rate.source
+
+
+def test_seconds_since_the_start_are_read_too(tmp_path: Path) -> None:
+    """The other documented form: start_s, end_s, component, category, node; repair times come from the ends."""
+    path = tmp_path / "log.csv"
+    lines = [f"{k * 3600},{k * 3600 + 7200},gpu,xid-79,n{k % 7}" for k in range(100)]
+    path.write_text("start_s,end_s,component,category,node\n" + "\n".join(lines) + "\n")
+    log = read_log(path, end="10 days")
+    assert log.window_s == 10 * DAY
+    assert not log.guessed
+    assert {each.category for each in log.failures} == {
+        "gpu"
+    }  # the category is unknown, its component is not
+    answer = fit_log(log, "log.csv", {"node": 7.0, "gpu": 56.0})
+    assert answer["repair"]["mean_s"] == 7200.0
+    assert answer["after"]["gpu"]["rate_per_h"] == pytest.approx(100 / (240 * 56))
+    assert answer["scenario"]["reliability"]["repair"] == {"time": "2 h", "spread": "fixed"}
+    path.write_text("start_s,end_s,component,category\n5,1,gpu,gpu\nx,9,gpu,gpu\n7,9,gpu,\n")
+    with pytest.raises(FactError) as caught:
+        read_log(path)
+    assert [problem.split(": ")[0] for problem in caught.value.problems] == [f"{path}:{n}" for n in (2, 3, 4)]
+
+
+def test_bursts_are_measured_by_the_chain_law() -> None:
+    """Chains in which each failure lights one more with probability 0.4: the dispersion gives 0.4 back."""
+    random = np.random.default_rng(8)
+    starts = random.uniform(0.0, 1e6, 3000)
+    times = [start + 0.1 * k for start in starts for k in range(random.geometric(0.6))]
+    found = fit.burstiness(times, 1e6)
+    assert burst_share(found["dispersion"]) == pytest.approx(0.4, abs=0.05)
+    assert burst_share(0.7) == 0.0
+
+
+def test_what_was_fitted_comes_back_in_a_scenario(
+    log: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Round trip: log → scenario part → extends → the engine's rates and shapes, and a plan for a larger fleet is told."""
+    import argosy
+    from argosy.cli.main import run as command
+    from argosy.planning.context import context
+    from argosy.planning.life import fleet_life
+
+    part = tmp_path / "fitted.yaml"
+    window = ["--start", "2026-01-01", "--end", "2026-06-30"]
+    with log.open("a") as file:
+        file.write("2026-03-01,leaf-switch,\n")
+    assert command(["fit-failures", str(log), "--nodes", "40", *window, "--scenario", str(part)]) == 1
+    assert "--parts leaf-switch=COUNT" in capsys.readouterr().err
+    arguments = [
+        "fit-failures",
+        str(log),
+        "--nodes",
+        "40",
+        *window,
+        "--parts",
+        "leaf-switch=4",
+        "--scenario",
+        str(part),
+    ]
+    assert command([*arguments, "--json"]) == 0
+    answer = json.loads(capsys.readouterr().out)
+    text = f"""
+name: own
+extends: [{part}]
+fleet: {{accelerator: H100-SXM, count: 2048, spares: {{nodes: 4}}}}
+training: {{model: llama-3.1-8b, tokens: 1e11, sequence_length: 8192, global_batch: 4 Mtok}}
+"""
+    setting = context(argosy.loads(text))
+    life = fleet_life(setting, 1e11)
+    rates = {each.name: each for each in life.rates.categories}
+    assert float(rates["faulty-gpu"].rate_per_s) == pytest.approx(
+        answer["after"]["faulty-gpu"]["rate_per_h"] / 3600, rel=1e-4
+    )
+    assert float(rates["node"].rate_per_s) == pytest.approx(
+        answer["after"]["gremlins"]["rate_per_h"] / 3600, rel=1e-4
+    )
+    assert life.hazards.shapes == {"power-supply": pytest.approx(3.0, rel=0.2)}
+    (leaf,) = life.hazards.shocks
+    assert leaf.name == "leaf-switch"
+    assert "Weibull ages" in life.beyond
+    assert any("6.4 times larger" in note and "180 days" in note for note in life.notes())

@@ -135,7 +135,9 @@ def fleet_life(
     rates, stated, notes = hazards(
         values, settings, tree, rates, context.nodes, context.hot_spares, context.node_size
     )
-    notes += extrapolations(settings.preset, context.accelerator, fleet.count)
+    notes += extrapolations(
+        settings.preset, context.accelerator, fleet.count, settings.observed, bool(stated.shapes)
+    )
     suffice = spares_needed(rates, settings.repair.time)
     checkpoint, planned = settings.checkpoint, settings.maintenance
     cost = checkpoint_cost(

@@ -4,36 +4,51 @@ from __future__ import annotations
 
 from argosy.facts import load_catalog
 from argosy.reliability.rates import SECTION
+from argosy.spec.hazards import Observed
+
+DAY = 86400.0
 
 FAR = 2.0
 """A fleet this many times larger or smaller than those counted is told so: an assumption about what "like them" means."""
 
 
-def extrapolations(preset: str, accelerator: str, accelerators: int) -> list[str]:
-    """What is doubtful about the rates of `preset` for a fleet of `accelerators` of the kind `accelerator`, in words.
+def extrapolations(
+    preset: str, accelerator: str, accelerators: int, observed: Observed | None = None, wears: bool = False
+) -> list[str]:
+    """What is doubtful about failure rates for a fleet of `accelerators` of the kind `accelerator`, in words.
 
-    `accelerator`: a name of the catalog. Empty where hardware and scale are those of the count. A rate replayed on the
-    very fleet that it was counted on predicts nothing, which is said too.
+    `accelerator`: a name of the catalog. The rates are those of `preset`, or were `observed` on a fleet of the scenario's
+    own; `wears`: they change with age. Empty where hardware and scale are those of the count. A rate replayed on the very
+    fleet that it was counted on predicts nothing, which is said too.
     """
     text = load_catalog().entry(SECTION, preset).text
-    hardware, counted = text.get("hardware", ""), text.get("accelerators", "")
-    if not counted:
-        return [f"failure rates of {preset}: {text.get('limits', 'no fleet is named for them')}"]
-    low, high = _range(counted)
-    alike = accelerator.casefold().startswith(hardware.casefold())
-    if alike and low * 0.98 <= accelerators <= high * 1.02:
-        return [
-            f"the failure rates of {preset} were counted on a fleet like this one: they repeat what happened there and "
-            "predict nothing about it"
-        ]
+    whose, hardware, counted = (
+        f"failure rates of {preset}",
+        text.get("hardware", ""),
+        text.get("accelerators", ""),
+    )
+    if observed is not None:
+        whose, hardware = f"failure rates of {observed.source or 'the log'}", observed.hardware or ""
+        counted = str(observed.accelerators or "")
     told = []
+    if wears and observed is not None and observed.time is not None:
+        told.append(f"say nothing of parts older than the {observed.time / DAY:.3g} days that were watched")
+    if not counted:
+        limits = [] if observed is not None else [text.get("limits", "no fleet is named for them")]
+        return [f"the {whose} {each}" for each in told] + [f"the {whose}: {each}" for each in limits]
+    low, high = _range(counted)
+    alike = not hardware or accelerator.casefold().startswith(hardware.casefold())
+    if observed is None and alike and low * 0.98 <= accelerators <= high * 1.02:
+        return [
+            f"the {whose} were counted on a fleet like this one: they repeat what happened there and predict nothing about it"
+        ]
     if not alike:
         told.append(f"were counted on {hardware}, this fleet has {accelerator}")
     if not low / FAR <= accelerators <= high * FAR:
         far = accelerators / high if accelerators > high else low / accelerators
         size = "larger" if accelerators > high else "smaller"
         told.append(f"were counted on {counted} accelerators, this fleet is {far:.2g} times {size}")
-    return [f"the failure rates of {preset} " + ", and ".join(told)] if told else []
+    return [f"the {whose} " + ", and ".join(told)] if told else []
 
 
 def _range(counted: str) -> tuple[float, float]:

@@ -172,3 +172,16 @@ class RackSpares(Section):
                 f"a rack of {self.of} cannot give {self.needed}; write needed: {self.of} or fewer"
             )
         return self
+
+
+class Observed(Section):
+    """On what the failure rates were counted, where they are not a published preset's: `argosy fit-failures` writes it."""
+
+    accelerators: int | None = setting(
+        None, "accelerators of the fleet that was watched", "the preset's", gt=0
+    )
+    hardware: str | None = setting(
+        None, "their kind: a name of the catalog, or its beginning", "the preset's"
+    )
+    time: Seconds | None = setting(None, "how long they were watched", "not said")
+    source: str = setting("", "the log", "not said")

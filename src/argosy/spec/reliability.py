@@ -11,6 +11,7 @@ from argosy.spec.hazards import (
     Domains,
     FailSlow,
     Lemons,
+    Observed,
     RackSpares,
     RateOverride,
     SilentCorruption,
@@ -118,6 +119,9 @@ class Reliability(Section):
         "llama3-table5", "named set of failure rates by category", "Llama 3 (arXiv:2407.21783, table 5)"
     )
     overrides: dict[str, RateOverride] = setting(dict, "other rates by category", "none changed")
+    observed: Observed | None = setting(
+        None, "on what the rates were counted: plans for other fleets are told so", "the preset's own fleet"
+    )
     domains: Domains = setting(
         dict,
         "failure domains that nodes share (rack, leaf-switch, power-domain…): typical, or a mapping by name",
