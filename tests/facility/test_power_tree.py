@@ -91,7 +91,7 @@ def test_losses_of_a_level_by_hand(values: Values) -> None:
 def test_a_tree_that_is_sized_to_the_fleet_holds_the_peak(values: Values) -> None:
     built = around(values, h100(values))
     assert built.tree_problems == ()
-    assert built.tree_margin is None
+    assert built.tree_limit is None
     for name, margin in built.margins.items():
         assert -1e-9 <= margin < 0.2, name
     assert built.trips_first in ("transformer", "switchboard", "ups", "pdu")
@@ -105,10 +105,12 @@ def test_a_level_that_is_too_small_trips_and_says_so(values: Values) -> None:
     load = h100(values)
     built = around(values, load, PowerTree(ups=PowerStage(rating=1e6, count=9)))
     assert built.trips_first == "ups"
-    assert built.tree_margin is not None
-    assert built.tree_margin < 0
+    assert built.tree_limit is not None
+    level, margin = built.tree_limit
     # Nine units in N+1: eight carry.
-    assert built.tree_margin == pytest.approx(1 - built.peak.load_w["ups"] / 8e6)
+    assert level == "ups"
+    assert margin == pytest.approx(1 - built.peak.load_w["ups"] / 8e6)
+    assert margin < 0
     assert built.tree_problems[0].startswith("ups: the peak of")
     enough = around(values, load, PowerTree(ups=PowerStage(rating=1e6, count=20)))
     assert enough.tree_problems == ()

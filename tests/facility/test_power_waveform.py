@@ -112,7 +112,9 @@ def test_remedies_leave_less_swing_and_cost_what_they_take(values: Values) -> No
     found = {each.name: each for each in mitigations(values, load(), wave)}
     for name, each in found.items():
         if name != "none":
-            if name != "staggering":  # its waits are deeper than communication: it flattens ramps, not the swing
+            if (
+                name != "staggering"
+            ):  # its waits are deeper than communication: it flattens ramps, not the swing
                 assert each.wave.swing_w <= wave.swing_w * (1 + 1e-9), name
             assert each.wave.ramp_w_per_s < wave.ramp_w_per_s, name
     # A floor at 80 %: for a quarter of the time from 45 % of the range + idle up to it.
@@ -124,6 +126,11 @@ def test_remedies_leave_less_swing_and_cost_what_they_take(values: Values) -> No
     stored = found["storage"]
     assert stored.wave.mean_w - stored.extra_w == pytest.approx(wave.mean_w, rel=1e-9)
     assert stored.capital_usd == pytest.approx(3000 * 8 * 65 * 0.05)
+    # A quarter of the period is 55 % of the range below the top: the mean lies a quarter of that below it, and holds
+    # three quarters of it for half a second.
+    flat = found["storage that flattens"]
+    assert flat.wave.swing_w < 1.0
+    assert flat.capital_usd == pytest.approx(0.75 * 3000 * 6000 * 0.55 * 0.5 / 0.94 * 0.05, rel=0.06)
     assert found["staggering"].slowdown == pytest.approx(0.05 / 1.05, rel=0.02)
 
 

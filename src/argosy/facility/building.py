@@ -76,10 +76,10 @@ class Building:
         return min(margins, key=lambda name: (self.tree.levels[name].exact, margins[name]))
 
     @property
-    def tree_margin(self) -> float | None:
-        """Least margin of the levels that the scenario fixes; None where it fixes none."""
-        margins = self.margins
-        return min((margins[name] for name in LEVELS if self.tree.levels[name].given), default=None)
+    def tree_limit(self) -> tuple[str, float] | None:
+        """The level with the least margin of those that the scenario fixes, and its margin; None where it fixes none."""
+        fixed = {name: margin for name, margin in self.margins.items() if self.tree.levels[name].given}
+        return min(fixed.items(), key=lambda item: item[1]) if fixed else None
 
     @property
     def tree_problems(self) -> tuple[str, ...]:

@@ -60,7 +60,7 @@ def facility(
         "racks": racks.count,
         "rack_kw": racks.rack_w / 1e3,
         "cooling": settings.cooling,
-        "water_kg": cooling_law.water_litres(it_kwh, values[f"cooling.{settings.cooling}.wue"]),
+        "water_kg": cooling_law.water_litres(it_kwh, _litres_per_kwh(values, settings, plant)),
         "carbon_kg": carbon_law.location_based_kg(it_kwh, pue, per_kwh),
         "carbon_basis": site.carbon_basis,
         "embodied_carbon_kg": total(embodied(values, made(load, peak), duration_s)),
@@ -72,7 +72,7 @@ def facility(
         "pue_by_month": hall.pue_by_month,
         "pue_peak": hall.meter_peak_w / peak,
         "trips_first": hall.trips_first,
-        "tree_margin": hall.tree_margin,
+        "tree_limit": hall.tree_limit,
         "problems": [*_unheld(load.node, settings), *racks.problems, *hall.tree_problems],
         "cautions": [*_of_cap(load.node), *hall.tree_cautions],
     }
@@ -82,6 +82,13 @@ def made(load: ItLoad, it_peak_w: Array) -> Made:
     """What was made for a fleet: its machines with the spares, switches, storage, and a building for its IT peak."""
     nodes = load.nodes + load.spare_nodes
     return Made(nodes * load.node.accelerators, nodes, load.switches, load.storage_bytes, it_peak_w)
+
+
+def _litres_per_kwh(values: Values, settings: Facility, plant: Any) -> Array:
+    """Water use effectiveness, litres per IT kWh: what evaporating coolers take, else what operators of the class report."""
+    if settings.heat_rejection == "evaporative" and plant is not None:
+        return plant.litres_per_it_kwh
+    return values[f"cooling.{settings.cooling}.wue"]
 
 
 def _levels(node: NodePower) -> dict[str, Array]:

@@ -32,9 +32,10 @@ def mitigations(values: Values, load: ItLoad, wave: Waveform) -> list[Mitigation
     moving = wave.watts - wave.steady_w
     return [
         _none(wave),
-        _filled(values, wave, moving, "floor", "power floor"),
-        _filled(values, wave, moving, "dummy", "dummy load"),
+        _filled(values, wave, "floor", "power floor"),
+        _filled(values, wave, "dummy", "dummy load"),
         _stored(values, load, wave, moving),
+        _flattened(values, load, wave, moving),
         _staggered(values, load, wave, moving),
     ]
 
@@ -43,29 +44,52 @@ def _none(wave: Waveform) -> Mitigation:
     return Mitigation("none", "as the schedule has it", wave, 0.0, 0.0, 0.0)
 
 
-def _filled(values: Values, wave: Waveform, moving: np.ndarray, entry: str, name: str) -> Mitigation:
+def _filled(values: Values, wave: Waveform, entry: str, name: str) -> Mitigation:
     """Power that never falls below a share of its highest; see the facts of `mitigations.<entry>`."""
     level = float(values[f"mitigations.{entry}.level"])
     slow = float(values.get(f"mitigations.{entry}.slowdown", 0.0))
+    moving = wave.boards_w - wave.steady_w
     filled = np.maximum(moving, level * moving.max())
-    after = replace(wave, watts=wave.steady_w + filled)
+    after = Waveform.of(wave.dt_s, wave.steady_w + filled, wave.steady_w, wave.lag_s)
     how = f"never below {level:.0%} of the step's highest power"
     return Mitigation(name, how, after, float((filled - moving).mean()), slow, 0.0)
 
 
 def _stored(values: Values, load: ItLoad, wave: Waveform, moving: np.ndarray) -> Mitigation:
-    """A store per accelerator that smooths as slowly as its energy allows; its losses are paid on what passes through."""
-    count = float(load.nodes) * load.node.accelerators
+    """A store per accelerator that smooths as slowly as its energy allows."""
     each = float(values["mitigations.storage.energy"])
-    efficiency = float(values["mitigations.storage.efficiency"])
-    supplied, slowness = law.smoothing_with_store(moving, wave.dt_s, count * each * efficiency)
-    passing = float(np.maximum(supplied - moving, 0.0).mean())
-    loss = passing * (1.0 / efficiency - 1.0)
-    after = replace(wave, watts=wave.steady_w + supplied + loss)
+    usable = _accelerators(load) * each * float(values["mitigations.storage.efficiency"])
+    supplied, slowness = law.smoothing_with_store(moving, wave.dt_s, usable)
     how = f"{each:.0f} J per accelerator: changes take {slowness:.2g} s"
-    return Mitigation(
-        "storage", how, after, loss, 0.0, count * each * float(values["mitigations.storage.price"])
-    )
+    return _with_store(values, wave, moving, supplied, _accelerators(load) * each, "storage", how)
+
+
+def _flattened(values: Values, load: ItLoad, wave: Waveform, moving: np.ndarray) -> Mitigation:
+    """A store that is large enough to draw the step's mean all the time."""
+    supplied = np.full(moving.size, moving.mean())
+    joules = law.stored_joules(moving, supplied, wave.dt_s) / float(values["mitigations.storage.efficiency"])
+    how = f"{joules / _accelerators(load):,.0f} J per accelerator: the step's mean at all times"
+    return _with_store(values, wave, moving, supplied, joules, "storage that flattens", how)
+
+
+def _with_store(
+    values: Values,
+    wave: Waveform,
+    moving: np.ndarray,
+    supplied: np.ndarray,
+    joules: float,
+    name: str,
+    how: str,
+) -> Mitigation:
+    """What a store of `joules` leaves, its losses paid on what passes through it and its energy bought."""
+    passing = float(np.maximum(supplied - moving, 0.0).mean())
+    loss = passing * (1.0 / float(values["mitigations.storage.efficiency"]) - 1.0)
+    after = replace(wave, watts=wave.steady_w + supplied + loss)
+    return Mitigation(name, how, after, loss, 0.0, joules * float(values["mitigations.storage.price"]))
+
+
+def _accelerators(load: ItLoad) -> float:
+    return float(load.nodes) * load.node.accelerators
 
 
 def _staggered(values: Values, load: ItLoad, wave: Waveform, moving: np.ndarray) -> Mitigation:

@@ -171,10 +171,11 @@ def _sized(
     rating = stage.rating if stage.rating is not None else values[f"power.{name}.rating"]
     if stage.count is not None:
         return Level(name, rating, float(stage.count), redundancy, derating, True)
+    if stage.rating is None:  # a small fleet takes a smaller unit, not the usual one nearly empty
+        rating = np.minimum(rating, load_w / (derating * over))
     needed = law.units_needed(load_w, rating * derating, over)
-    return Level(
-        name, rating, _spared(needed, redundancy), redundancy, derating, False, oversubscribed=over > 1
-    )
+    exact = stage.rating is None and bool(np.median(needed) == 1)
+    return Level(name, rating, _spared(needed, redundancy), redundancy, derating, False, exact, over > 1)
 
 
 def _spared(needed: Array, redundancy: str) -> Array:

@@ -36,11 +36,21 @@ class StageActivity:
 
 @dataclass(frozen=True)
 class Waveform:
-    """One period of IT power: `watts` every `dt_s` seconds, and what of it never moves (`steady_w`)."""
+    """One period of IT power: `watts` every `dt_s` seconds, and what of it never moves (`steady_w`).
+
+    `boards_w`: the same before the lag of supplies, `lag_s`: where a floor or a second workload acts.
+    """
 
     dt_s: float
     watts: np.ndarray
     steady_w: float
+    boards_w: np.ndarray
+    lag_s: float
+
+    @classmethod
+    def of(cls, dt_s: float, boards_w: np.ndarray, steady_w: float, lag_s: float) -> Waveform:
+        """The waveform that `boards_w` give behind the lag; energy is kept."""
+        return cls(dt_s, law.smoothed(boards_w, dt_s, lag_s), steady_w, boards_w, lag_s)
 
     @property
     def mean_w(self) -> float:
@@ -93,8 +103,7 @@ def waveform(values: Values, load: ItLoad, stages: Sequence[StageActivity]) -> W
     period = float(line.edges_s[-1] - line.edges_s[0])
     dt = period / max(int(np.ceil(period / FINEST_S)), 2)
     sampled = line.sampled(dt)[: round(period / dt)]
-    lagged = law.smoothed(sampled, dt, float(values["waveform.device.rise_time"]))
-    return Waveform(dt, lagged, steady_w(values, load))
+    return Waveform.of(dt, sampled, steady_w(values, load), float(values["waveform.device.rise_time"]))
 
 
 @dataclass(frozen=True)
@@ -149,11 +158,10 @@ def life_power(
     for stretch in stretches:
         samples = max(1, round(stretch.seconds / wave.dt_s))
         level = levels.get(stretch.kind)
-        parts.append(np.resize(wave.watts, samples) if level is None else np.full(samples, level))
+        parts.append(np.resize(wave.boards_w, samples) if level is None else np.full(samples, level))
         marks.append({"kind": stretch.kind, "start_s": now, "end_s": now + samples * wave.dt_s})
         now += samples * wave.dt_s
-    lag = float(values["waveform.device.rise_time"])
-    return law.smoothed(np.concatenate(parts), wave.dt_s, lag), marks
+    return law.smoothed(np.concatenate(parts), wave.dt_s, wave.lag_s), marks
 
 
 def decimated(watts: np.ndarray, dt_s: float, most: int = 1200) -> dict[str, object]:

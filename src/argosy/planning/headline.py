@@ -64,9 +64,9 @@ def _power_rows(nominal: FleetRun, drawn: FleetRun) -> list[dict[str, Any]]:
         _row(mean, "facility power, mean", "w", "IT power of the job × PUE", site[mean], draws[mean],
              _input("IT, mean", it, "node power at the step's activity, switches, storage"),
              _input("PUE", pue, "cooling, climate")),
-        _row(peak, "facility power, peak", "w", "every node at its cap × PUE", site[peak], draws[peak],
+        _row(peak, "facility power, peak", "w", "every node at its cap × PUE of the hottest hour", site[peak], draws[peak],
              _input("IT, peak", f"{float(site['it_peak_w']) / 1e6:.2f} MW", "nameplate or cap of every node"),
-             _input("PUE", pue, "cooling, climate")),
+             _input("PUE", f"{float(site['pue_peak']):.3f}", "cooling and losses at full load in the hottest hour")),
     ]  # fmt: skip
 
 

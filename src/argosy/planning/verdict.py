@@ -64,19 +64,23 @@ def memory_constraint(job: JobPlan) -> list[Constraint]:
 
 
 def power_constraints(facility: Mapping[str, Any]) -> list[Constraint]:
-    """The site's envelope, where the scenario gives one."""
+    """The site's envelope and the tightest level of the power tree, where the scenario gives them."""
+    limits = []
     margin = facility.get("envelope_margin")
-    if margin is None:
-        return []
-    left = float(margin)
-    return [
-        Constraint(
-            "power envelope of the site",
-            left,
-            "violates",
-            f"peak facility power leaves {left:.1%} of the envelope",
+    if margin is not None:
+        left = float(margin)
+        detail = f"peak facility power leaves {left:.1%} of the envelope"
+        limits.append(Constraint("power envelope of the site", left, "violates", detail))
+    if facility.get("tree_limit") is not None:
+        level, left = facility["tree_limit"]
+        told = [problem for problem in facility["problems"] if problem.startswith(f"{level}: ")]
+        detail = (
+            told[0]
+            if told
+            else f"power tree: the peak leaves {left:.1%} of what the {level} may carry for hours"
         )
-    ]
+        limits.append(Constraint(f"power tree: {level}", left, "violates", detail))
+    return limits
 
 
 def storage_constraint(job: JobPlan, capacity_bytes: float | None) -> list[Constraint]:
@@ -99,7 +103,7 @@ def judge(constraints: Sequence[Constraint], problems: Sequence[str], cautions: 
     elif broken or problems:
         status = "violates"
     tightest = min(constraints, key=lambda limit: limit.margin, default=None)
-    reasons = [limit.detail for limit in broken] + list(problems) + list(cautions)
+    reasons = list(dict.fromkeys([*(limit.detail for limit in broken), *problems, *cautions]))
     if tightest is None:
         return Verdict(status, None, None, tuple(reasons))
     if status == "feasible":

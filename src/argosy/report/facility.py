@@ -22,8 +22,8 @@ def show_facility(payload: Mapping[str, Any], console: Console | None = None) ->
     console.print(verdict(payload))
     if payload.get("tree") is None:
         return
-    for part in (_power(payload), _tree(payload), _racks(payload), _cooling(payload)):
-        console.print(part)
+    for part in (_power, _tree, _racks, _cooling, _waveform, _cap, _money):
+        console.print(part(payload))
 
 
 def _table(title: str, columns: str, names: int = 1) -> Table:
@@ -36,7 +36,9 @@ def _table(title: str, columns: str, names: int = 1) -> Table:
 
 def watts(value: float | None) -> str:
     """Watts with a prefix, or a dash."""
-    return "–" if value is None else write.scaled(value, "W")
+    if value is None:
+        return "–"
+    return write.scaled(value, "W") if abs(value) >= 1 else "0 W"
 
 
 def _power(payload: Mapping[str, Any]) -> Table:
@@ -78,18 +80,88 @@ def _cooling(payload: Mapping[str, Any]) -> RenderableType:
         head,
         Text(
             f"  PUE {cooling['pue']:.3f} over the year ({cooling['pue_origin']}), {cooling['pue_peak']:.3f} at the peak; "
-            f"{write.percent(cooling['liquid_fraction'], 0)} of the heat in liquid, supply {cooling['supply_temperature_c']:.0f} °C, "
+            f"{write.percent(cooling['liquid_fraction'], 0)} of the heat in liquid, "
+            f"supply {cooling['supply_temperature_c']:.0f} °C, "
             f"{cooling['airflow_m3_per_s_per_rack']:.2f} m³/s of air per rack"
         ),
     ]
     if cooling["free_cooling_hours"] is not None:
-        lines.append(
-            Text(
-                f"  free cooling {cooling['free_cooling_hours']:,.0f} h a year, in part {cooling['partly_free_hours']:,.0f} h more"
-            )
-        )
+        wholly, partly = cooling["free_cooling_hours"], cooling["partly_free_hours"]
+        lines.append(Text(f"  free cooling {wholly:,.0f} h a year, in part {partly:,.0f} h more"))
     table = Table(box=None, pad_edge=False, show_header=True, header_style="dim")
     for month in MONTHS:
         table.add_column(month, justify="right")
     table.add_row(*(f"{pue:.2f}" for pue in cooling["pue_by_month"]))
     return Group(*lines, table)
+
+
+def _waveform(payload: Mapping[str, Any]) -> RenderableType:
+    """Swing, ramps and the strongest line of the step; remedies with what they leave and cost."""
+    wave = payload["waveform"]
+    beat = (
+        "nothing in 0.1 to 20 Hz"
+        if wave["dominant_hz"] is None
+        else f"strongest at {wave['dominant_hz']:.2f} Hz"
+    )
+    head = Text.assemble(
+        ("Waveform of a step: ", "bold"),
+        f"{watts(wave['mean_w'])} mean, swings by {watts(wave['swing_w'])}, {watts(wave['ramp_1s_w_per_s'])}/s over a second, "
+        f"{beat}; {write.percent(wave['band_share'], 0)} of its variance in the utility's band",
+    )
+    worst = max(wave["life"]["events"], key=lambda event: event["drop_w"])
+    life = Text(f"  deepest drop: {watts(worst['drop_w'])} below the mean at a {worst['kind']}")
+    table = _table("", "remedy|what it does|swing|W/s over 1 s|line|energy|cost", 2)
+    for row in wave["mitigations"]:
+        limit = {None: "", True: " ok", False: " over"}[row["within_limit"]]
+        table.add_row(
+            row["name"], row["how"], watts(row["swing_w"]), watts(row["ramp_1s_w_per_s"]) + limit,
+            watts(row["dominant_w"]), f"{write.large(row['extra_kwh'])} kWh", write.dollars(row["usd"]),
+        )  # fmt: skip
+    return Group(head, life, table)
+
+
+def _cap(payload: Mapping[str, Any]) -> RenderableType:
+    """Capped many against uncapped few."""
+    cap = payload["power_cap"]
+    if cap is None:
+        return Text("Power cap: the board's limit is not known")
+    table = _table("", "cap|clock|speed|accelerators|J/token|gain|P10|P90", 0)
+    for row in cap["rows"]:
+        gain = row["gain"]
+        table.add_row(
+            watts(row["cap_w"]), write.percent(row["clock"], 0), write.percent(row["speed"], 1),
+            write.count(row["accelerators"]), write.significant(row["joules_per_token"]),
+            *(f"{100 * gain[key]:+.1f} %" for key in ("nominal", "p10", "p90")),
+        )  # fmt: skip
+    return Group(Text.assemble(("Power cap: ", "bold"), cap["answer"]), table)
+
+
+def _money(payload: Mapping[str, Any]) -> RenderableType:
+    """Cost, carbon and water in a line each, with what they count."""
+    tco, carbon, water = payload["tco"], payload["carbon"], payload["water"]
+    lines = sorted((line for line in tco["lines"] if line["usd"]), key=lambda line: -line["usd"])
+    table = Table(box=None, pad_edge=False, show_header=False)
+    for justify in ("left", "right", "right"):
+        table.add_column("", justify=justify)  # type: ignore[arg-type]
+    for line in lines:
+        share = write.percent(line["usd"] / tco["total_usd"])
+        table.add_row("  " + line["name"], write.dollars(line["usd"]), share)
+    total = (
+        f"{write.dollars(tco['total_usd'])}, ${tco['usd_per_gpu_hour']:.3f} per GPU-hour; {tco['boundary']}"
+    )
+    band = carbon["embodied"]
+    grid = carbon["location_based"]
+    return Group(
+        Text.assemble(("Cost: ", "bold"), total),
+        table,
+        Text.assemble(
+            ("Carbon: ", "bold"),
+            f"{write.large(grid['kg'] / 1e3)} t CO2e, {grid['basis']}; embodied {write.large(band['low'] / 1e3)} to "
+            f"{write.large(band['high'] / 1e3)} t",
+        ),
+        Text.assemble(
+            ("Water: ", "bold"),
+            f"{write.large(water['on_site_litres'])} L on site ({water['wue_litres_per_it_kwh']:.2f} L per IT kWh), "
+            f"{write.large(water['at_source_litres'])} L at power stations",
+        ),
+    )

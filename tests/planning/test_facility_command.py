@@ -1,0 +1,186 @@
+"""argosy facility: the contract's keys, sums that close, a cap that slows the step, a tree that the verdict knows."""
+
+from __future__ import annotations
+
+import json
+from functools import cache
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+import argosy
+from argosy.cli.main import application
+from argosy.planning.facility import facility_payload
+
+SMALL = """
+name: small
+fleet: {accelerator: H100-SXM, count: 256, spares: {nodes: 2}}
+training:
+  {name: pretrain, model: llama-3.1-8b, tokens: 1e11, sequence_length: 8192, global_batch: 2 Mtok,
+   layout: {tp: 2, pp: 4, vp: 2, micro_batch: 1}}
+facility: {site: us-texas, cooling: air}
+"""
+AIR = "facility: {site: us-texas, cooling: air"
+
+
+@cache
+def answered(text: str = SMALL) -> dict:
+    return facility_payload(argosy.loads(text), draws=100)
+
+
+@cache
+def planned(text: str) -> dict:
+    return argosy.plan(argosy.loads(text), draws=100).to_dict()
+
+
+def with_facility(more: str) -> str:
+    return SMALL.replace(AIR, f"{AIR}, {more}")
+
+
+def parts(tree: dict) -> list[dict]:
+    return [tree] + [part for child in tree["children"] for part in parts(child)]
+
+
+def test_the_keys_of_the_contract() -> None:
+    payload = answered()
+    assert json.loads(json.dumps(payload, allow_nan=False)) == payload
+    assert payload["schema"] == "argosy.facility/1"
+    for key in (
+        "tree",
+        "trips_first",
+        "waveform",
+        "cooling",
+        "tco",
+        "carbon",
+        "water",
+        "verdict",
+        "facts_date",
+    ):
+        assert payload[key] is not None, key
+    for part in parts(payload["tree"]):
+        assert {"name", "rating_w", "load_w", "children"} <= set(part)
+    assert {"dt_s", "w", "swing_w", "ramp_w_per_s", "dominant_hz"} <= set(payload["waveform"])
+    assert {"class", "liquid_fraction", "pue_by_month"} <= set(payload["cooling"])
+    assert {"lines", "usd_per_gpu_hour"} <= set(payload["tco"])
+    assert len(payload["cooling"]["pue_by_month"]) == 12
+    assert payload["trips_first"] in [row["name"] for row in payload["levels"]]
+
+
+def test_the_same_numbers_as_the_plan() -> None:
+    payload, plan = answered(), planned(SMALL)
+    assert payload["tree"]["load_w"] == pytest.approx(plan["facility"]["facility_peak_w"], rel=1e-9)
+    feed = payload["levels"][0]
+    assert feed["mean_w"] + feed["loss_mean_w"] == pytest.approx(plan["facility"]["facility_mean_w"], rel=1e-3)
+    assert payload["cooling"]["pue"] == pytest.approx(plan["facility"]["pue"])
+    assert np.mean(payload["cooling"]["pue_by_month"]) == pytest.approx(plan["facility"]["pue"])
+    assert sum(line["usd"] for line in payload["tco"]["lines"]) == pytest.approx(plan["cost"]["total_usd"])
+
+
+def test_heat_out_is_power_in() -> None:
+    balance = answered()["cooling"]["balance"]
+    heat = sum(balance[f"heat_{where}_w"] for where in ("by_liquid", "by_air", "of_plant", "outdoors"))
+    assert heat == pytest.approx(balance["meter_w"], rel=1e-12)
+
+
+def test_the_waveform_draws_what_the_phases_draw() -> None:
+    payload, plan = answered(), planned(SMALL)
+    wave = payload["waveform"]
+    assert wave["dt_s"] <= 0.01
+    assert len(wave["w"]) * wave["dt_s"] == pytest.approx(
+        plan["training"][0]["step_time_s"]["nominal"], rel=1e-6
+    )
+    assert np.mean(wave["w"]) == pytest.approx(wave["mean_w"])
+    # The event simulation and the step model's breakdown agree on what a step draws.
+    busy_mean = payload["levels"][-1]["mean_w"]
+    assert wave["mean_w"] == pytest.approx(busy_mean, rel=0.03)
+    assert 0 < wave["swing_w"] < payload["power"][3]["measured_w"]
+    assert 0.1 <= wave["dominant_hz"] <= 20
+    kinds = [event["kind"] for event in wave["life"]["events"]]
+    assert kinds == ["steps", "checkpoint", "steps", "failure", "restart", "steps"]
+    assert wave["life"]["largest_step_w"] > wave["swing_w"]
+    assert {row["name"] for row in wave["mitigations"]} >= {
+        "none",
+        "power floor",
+        "dummy load",
+        "storage",
+        "staggering",
+    }
+
+
+def test_a_binding_cap_slows_the_step_and_saves_energy() -> None:
+    free, capped = planned(SMALL), planned(with_facility("power_cap: 450 W"))
+    slower = capped["training"][0]["step_time_s"]["nominal"] / free["training"][0]["step_time_s"]["nominal"]
+    # 450 of 700 W, a quarter static: the clock is (275/525)^(1/3); compute alone follows it.
+    clock = (275 / 525) ** (1 / 3)
+    compute = free["training"][0]["breakdown_s"]["compute"] / free["training"][0]["step_time_s"]["nominal"]
+    assert 1 < slower < 1 / clock
+    assert slower == pytest.approx(1 + compute * (1 / clock - 1), rel=0.06)
+    assert capped["facility"]["it_mean_w"] < free["facility"]["it_mean_w"]
+    # Hosts draw as before for longer: a mild cap saves energy, a hard one need not.
+    mild = planned(with_facility("power_cap: 600 W"))
+    assert mild["facility"]["energy_kwh"] < free["facility"]["energy_kwh"]
+    assert "clock" in " ".join(capped["verdict"]["reasons"])
+    loose = planned(with_facility("power_cap: 700 W"))
+    assert loose["training"][0]["step_time_s"] == free["training"][0]["step_time_s"]
+
+
+def test_capped_many_against_uncapped_few() -> None:
+    cap = answered()["power_cap"]
+    whole = cap["rows"][0]
+    assert whole["gain"]["nominal"] == pytest.approx(0.0, abs=1e-12)
+    fleets = [row["accelerators"] for row in cap["rows"]]
+    assert fleets == sorted(fleets)
+    for row in cap["rows"]:
+        assert row["accelerators"] * row["facility_w_per_accelerator"] <= cap["envelope_w"] * (1 + 1e-9)
+        per_fleet = row["tokens_per_s"] / whole["tokens_per_s"] - 1
+        assert per_fleet == pytest.approx(row["gain"]["nominal"], abs=0.06)  # whole nodes
+        assert row["gain"]["p10"] <= row["gain"]["p50"] <= row["gain"]["p90"]
+    assert "accelerators capped at" in cap["answer"] or "no cap" in cap["answer"]
+
+
+def test_a_breaker_that_is_too_small_is_no_feasible_plan() -> None:
+    small = planned(with_facility("power_tree: {pdu: {rating: 100 kW, count: 4}}"))
+    assert small["verdict"]["status"] == "violates"
+    assert small["verdict"]["binding"] == "power tree: pdu"
+    assert sum("pdu: the peak" in reason for reason in small["verdict"]["reasons"]) == 1
+    large = planned(with_facility("power_tree: {pdu: {rating: 100 kW, count: 8}}"))
+    assert large["verdict"]["status"] == "feasible"
+
+
+@pytest.mark.parametrize("rating", [30, 60, 90, 120, 150, 200])
+def test_no_feasible_verdict_has_an_exceeded_breaker(rating: int) -> None:
+    text = with_facility(
+        f"power_tree: {{pdu: {{rating: {rating} kW, count: 4}}, rack: 26 kW}}, envelope: 520 kW"
+    )
+    payload = answered(text)
+    broken = [row for row in payload["levels"] if row["margin"] < -1e-9]
+    assert bool(broken) == (payload["verdict"]["status"] != "feasible")
+
+
+def test_an_existing_hall_answers_with_reasons() -> None:
+    weak = planned(with_facility("hall: {racks: 10, rack_cooling: 12 kW, rack_power: 17 kW}"))
+    assert weak["verdict"]["status"] == "violates"
+    assert any("34 racks are needed, the hall has 10" in reason for reason in weak["verdict"]["reasons"])
+    strong = planned(with_facility("hall: {racks: 40, rack_cooling: 12 kW, rack_power: 17 kW}"))
+    assert strong["verdict"]["status"] == "feasible"
+    assert strong["facility"]["racks"] == 34
+
+
+def test_a_given_pue_overrides_the_climate() -> None:
+    payload = answered(with_facility("pue: 1.3"))
+    assert payload["cooling"]["pue_by_month"] == [1.3] * 12
+    assert payload["cooling"]["pue_origin"] == "given in the scenario"
+    assert payload["tree"]["load_w"] == pytest.approx(1.3 * payload["power"][3]["capped_w"], rel=1e-3)
+
+
+def test_the_command_prints_its_answer_and_its_json(tmp_path) -> None:
+    file = tmp_path / "small.yaml"
+    file.write_text(SMALL)
+    runner = CliRunner()
+    shown = runner.invoke(application("facility"), ["facility", str(file), "--draws", "100"])
+    assert shown.exit_code == 0, shown.output
+    for word in ("Power by boundary", "trips first", "Racks", "Cooling", "Waveform", "Power cap"):
+        assert word in shown.output
+    printed = runner.invoke(application("facility"), ["facility", str(file), "--json", "--draws", "100"])
+    assert json.loads(printed.stdout)["schema"] == "argosy.facility/1"
