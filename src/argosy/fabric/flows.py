@@ -23,6 +23,7 @@ from argosy.fabric.topologies.design import DesignError, Topology
 
 HOT_LINKS = 10
 SEEDS = 10
+FLOWS_OVER_SEEDS = 2_000_000  # of all seeds together: patterns of more flows are drawn less often
 SAMPLED_PAIRS = 20_000  # of an all-to-all that is too large to follow flow by flow
 NOT_SHOWN = (
     "flows in balance: pauses of priority flow control and their storms, the swing of congestion notification (ECN), "
@@ -177,14 +178,14 @@ def traffic_payload(
     """The contract's keys of `argosy fabric --traffic`, with quantiles, loads by tier, and collisions over seeds.
 
     `traffic`: one of `argosy.fabric.traffic.WORDS`; `seed`: of the pattern, of the hash, and of the cables that fail;
-    `seeds`: from `seed` on, for the statistics of collisions (one where nothing is random). `failed` and `degraded`
+    `seeds`: from `seed` on, for the statistics of collisions (one where nothing is random, fewer of many flows). `failed` and `degraded`
     cables between switches are drawn at random: the former carry nothing, the latter `degraded_rate` of their rate.
     Loads are what is offered over the link's rate; fractions are a flow's max-min fair rate over what it offers.
     DesignError for a pattern, routing or number that does not fit.
     """
     if queue_pairs < 1 or seeds < 1:
         raise DesignError("queue pairs and seeds are at least 1")
-    if topology.design.topology == "torus":
+    if topology.design.topology == "torus" and not topology.design.twist:
         routing = "dimension-order"
     whole = link_graph(topology.cables)
     graph, hurt = with_faults(whole, seed, failed, degraded, degraded_rate)
@@ -205,8 +206,8 @@ def traffic_payload(
         "ecmp",
         "up-down",
     )
-    others = 1 if fixed or large else seeds
     first = run(seed)
+    others = 1 if fixed or large else max(1, min(seeds, FLOWS_OVER_SEEDS // len(first.fraction)))
     results = [first, *(run(number) for number in range(seed + 1, seed + others))]
     return {
         "traffic": traffic,

@@ -1,0 +1,104 @@
+"""The wires between accelerators: scale-up links inside a domain, cards and cables between domains.
+
+Accelerator a has one scale-up port, out and in, into its domain's switches, and cards of its own into the fabric: its
+part of its host's cables. A message to another domain leaves over the card of the sender's neighbour that stands where
+the receiver stands in its own domain, so that it stays on the receiver's rail (NCCL's PXN); the way to the neighbour is
+over scale-up links.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from argosy.fabric.linkgraph import link_graph
+from argosy.fabric.routing import Routes, routes_for
+from argosy.fabric.topologies.design import DesignError, Topology
+
+
+@dataclass(frozen=True)
+class Wires:
+    """`accelerators` in domains of `domain`, `per_host` of them in a host, over a routed fabric.
+
+    `cards` (accelerators, k): endpoints of the fabric that each uses; `scale_up`: byte/s of a scale-up port one way.
+    """
+
+    found: Routes
+    routing: str
+    seed: int
+    accelerators: int
+    domain: int
+    cards: np.ndarray
+    scale_up: float
+
+    @classmethod
+    def of(
+        cls, topology: Topology, domain: int, scale_up: float, routing: str = "static", seed: int = 0
+    ) -> Wires:
+        """The wires of a tree of hosts. `domain`: accelerators that scale-up links join, whole hosts or one.
+
+        DesignError for a torus or supernode: their accelerators have no cards.
+        """
+        design = topology.design
+        graph = link_graph(topology.cables)
+        ends = graph.endpoints
+        if graph.direct or design.topology == "supernode":
+            raise DesignError(f"a flow schedule is for hosts with cards, not for a {design.topology}")
+        per_host = design.accelerators_per_host or design.nics_per_host
+        hosts, counts = np.unique(ends.host, return_counts=True)  # places that stay empty have no cables
+        ports = int(counts[0])
+        if (counts != ports).any():
+            raise DesignError("a flow schedule needs hosts with equally many cables")
+        local = np.arange(per_host)
+        if ports >= per_host:
+            each = ports // per_host
+            port = local[:, None] * each + np.arange(each)[None, :]
+        else:
+            port = (local * ports // per_host)[:, None]
+        cards = (np.arange(len(hosts))[:, None, None] * ports + port[None]).reshape(-1, port.shape[1])
+        return cls(
+            routes_for(graph, routing), routing, seed, len(hosts) * per_host, domain, cards, scale_up
+        )
+
+    @property
+    def fabric_links(self) -> int:
+        """Links of the fabric; numbers from here on are scale-up ports: out and in of every accelerator in turn."""
+        return len(self.found.graph)
+
+    @property
+    def capacity(self) -> np.ndarray:
+        """Byte/s of every link, (links + 2 · accelerators,)."""
+        ports = np.full(2 * self.accelerators, self.scale_up)
+        return np.concatenate([self.found.graph.rate / 8, ports])
+
+    def relay(self, source: np.ndarray, end: np.ndarray) -> np.ndarray:
+        """The accelerator over whose card a message leaves: of the sender's domain, in the receiver's place."""
+        return np.minimum(source // self.domain * self.domain + end % self.domain, self.accelerators - 1)
+
+    def load(self, source: np.ndarray, end: np.ndarray, amount: np.ndarray | float) -> np.ndarray:
+        """What falls on every link, (links + 2 · accelerators,), when `source[f]` sends `amount` (flows,) to `end[f]`.
+
+        A message over several cards of one accelerator is split evenly.
+        """
+        amount = np.broadcast_to(np.asarray(amount, dtype=float), source.shape)
+        inside = source // self.domain == end // self.domain
+        relay = np.where(inside, end, self.relay(source, end))
+        passed = relay != source
+        ports = np.zeros((self.accelerators, 2))
+        ports[:, 0] = np.bincount(source[passed], weights=amount[passed], minlength=self.accelerators)
+        ports[:, 1] = np.bincount(relay[passed], weights=amount[passed], minlength=self.accelerators)
+        fabric = self.card_load(relay[~inside], end[~inside], amount[~inside])
+        return np.concatenate([fabric, ports.ravel()])
+
+    def card_load(self, source: np.ndarray, end: np.ndarray, amount: np.ndarray) -> np.ndarray:
+        """What falls on the links of the fabric, (links,), from card to card."""
+        width = self.cards.shape[1]
+        from_card, to_card = self.cards[source].ravel(), self.cards[end].ravel()
+        paths = self.found.paths(from_card, to_card, self.routing, self.seed)
+        if not paths.arrives.all():
+            raise DesignError(
+                f"{int((~paths.arrives).sum())} of {len(source)} messages between cards find no way: cards of one rail "
+                "must be joined"
+            )
+        return paths.load(self.fabric_links, np.repeat(amount / width, width))
