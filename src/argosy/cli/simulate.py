@@ -31,7 +31,7 @@ def simulate(
     if as_json:
         print(json.dumps(answer, indent=1, ensure_ascii=False, allow_nan=False))
     else:
-        from argosy.cli.simulate_report import show
+        from argosy.cli.simulate_text import show
 
         show(answer)
     if html is not None:

@@ -1,70 +1,14 @@
-"""The simulation for people: the answer first, then where the time goes, then what to do about it."""
+"""The charts of a simulation: one self-contained page."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
 
-_NAMES = {"spare_wait": "wait for spare"}
 _COLOURS = {
     "productive": "#2a7f62", "checkpoint": "#33658a", "rework": "#c8553d", "detection": "#e0a458", "restart": "#a26769",
     "spare_wait": "#6d597a", "queue": "#9aa0a6", "degraded": "#d8a48f", "maintenance": "#b8c4bb",
 }  # fmt: skip
-
-
-def show(answer: Mapping[str, Any]) -> None:
-    """Print a simulation (the payload of `argosy simulate`) to standard output."""
-    from rich.console import Console
-    from rich.table import Table
-
-    from argosy.report import text as write
-
-    console = Console(highlight=False)
-    days, good = answer["days"], answer["goodput"]
-    if answer["finishes"]:
-        console.print(
-            f"[bold]{answer['job']}[/] finishes after {write.significant(days['p50'])} days "
-            f"(P10 {write.significant(days['p10'])}, P90 {write.significant(days['p90'])}); goodput "
-            f"{write.percent(good['mean'])} ± {write.percent(good['stderr'], 2)}, closed form "
-            f"{write.percent(answer['closed_form_goodput'])}"
-        )
-    else:
-        console.print(
-            f"[bold red]{answer['job']} will never finish[/]: goodput {write.percent(good['mean'], 3)}"
-        )
-    console.print(
-        f"{answer['replications']:,} lives, {answer['replications_per_s']:,.0f} a second; a checkpoint every "
-        f"{write.duration(answer['interval_s'])}, {answer['spares']} spare nodes"
-    )
-    table = Table("where the time goes", "GPU-hours", "share", "", box=None, pad_edge=False)
-    total = answer["total_gpu_s"] or 1.0
-    for state, amount in answer["ledger_gpu_s"].items():
-        bar = "█" * round(30 * amount / total)
-        table.add_row(
-            _NAMES.get(state, state), write.large(amount / 3600.0), write.percent(amount / total, 2), bar
-        )
-    console.print(table)
-    for name, value in answer["views"].items():
-        console.print(f"{name:20} {write.percent(value, 2):>8}  {answer['definitions'][name]}")
-    failures = Table("failures", "expected", "mean", box=None, pad_edge=False)
-    for name, count in sorted(answer["failures"].items(), key=lambda each: -each[1]["mean"])[:8]:
-        expected = "–" if count["expected"] is None else f"{count['expected']:.1f}"
-        failures.add_row(name, expected, f"{count['mean']:.1f}")
-    console.print(failures)
-    if "fix_first" in answer:
-        table = Table("what to fix first", "goodput gained", "±", "days saved", box=None, pad_edge=False)
-        for row in answer["fix_first"]:
-            table.add_row(
-                row["name"], f"{row['gain']:+.2%}", f"{row['stderr']:.2%}", f"{row['days_saved']:+.2f}"
-            )
-        console.print(table)
-        spares, interval = answer["spares_curve"], answer["interval_curve"]
-        console.print(
-            f"recommended: {spares['recommended']} spare nodes ({spares['suffice_99_9']} suffice at 99.9 % of moments), "
-            f"a checkpoint every {write.duration(interval['recommended_s'])}"
-        )
-    for note in answer["notes"]:
-        console.print(f"note: {note}", style="dim")
 
 
 def page(answer: Mapping[str, Any]) -> str:

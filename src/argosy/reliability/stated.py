@@ -33,7 +33,7 @@ def hazards(
     `domains: typical` fails as often as before, but several nodes at once. Raises FactError for a shape of a category that
     the preset does not have.
     """
-    shocks, slowdowns, notes = _domains(values, given, tree, nodes + spare_nodes)
+    shocks, slowdowns, notes = _domains(values, given, tree)
     for shock in shocks:
         events = shock.rate_per_s * shock.count(nodes + spare_nodes)
         rates = _less(rates, tree[shock.name].counted_in, events)
@@ -83,10 +83,10 @@ def racks(given: Reliability, node_size: int) -> Racks | None:
 
 
 def _domains(
-    values: Values, given: Reliability, tree: Mapping[str, Domain], nodes: int
+    values: Values, given: Reliability, tree: Mapping[str, Domain]
 ) -> tuple[list[Shock], list[Slowdown], list[str]]:
     """Shocks and slow episodes of the shared domains that the scenario names."""
-    shocks, slowdowns, notes = [], [], []
+    shocks, slowdowns, notes, nodes = [], [], [], tree["host"].count
     for name, asked in given.domains.items():
         known = tree.get(name)
         if known is None:
