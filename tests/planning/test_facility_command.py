@@ -184,3 +184,14 @@ def test_the_command_prints_its_answer_and_its_json(tmp_path) -> None:
         assert word in shown.output
     printed = runner.invoke(application("facility"), ["facility", str(file), "--json", "--draws", "100"])
     assert json.loads(printed.stdout)["schema"] == "argosy.facility/1"
+
+
+def test_the_page_has_its_pictures_and_asks_nothing_of_the_network(tmp_path) -> None:
+    from argosy.report.facility_html import facility_html
+
+    page = facility_html(answered())
+    assert page.count("<svg") == 6
+    assert "http://" not in page.replace("http://www.w3.org", "")
+    assert "src=" not in page
+    for word in ("Power tree at the peak", "Spectrum", "PUE by month", "Power cap", "Assumptions"):
+        assert word in page

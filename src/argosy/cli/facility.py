@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -14,6 +15,9 @@ INFEASIBLE = 2
 def facility(
     scenario: Annotated[Path, typer.Argument(help="The scenario, a YAML file.", show_default=False)],
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON and nothing else.")] = False,
+    html: Annotated[
+        Path | None, typer.Option("--html", help="Also write a page with the pictures to this file.")
+    ] = None,
     draws: Annotated[
         int, typer.Option("--draws", min=100, max=100_000, help="Joint draws of the facts.")
     ] = 500,
@@ -30,5 +34,10 @@ def facility(
         from argosy.report.facility import show_facility
 
         show_facility(payload)
+    if html is not None:
+        from argosy.report.facility_html import facility_html
+
+        html.write_text(facility_html(payload), encoding="utf-8")
+        print(f"argosy: wrote {html}", file=sys.stderr)
     if payload["verdict"]["status"] == "infeasible":
         raise typer.Exit(INFEASIBLE)
