@@ -94,8 +94,8 @@ def oversubscription(cables: CableList) -> dict[str, float]:
                 above[kind[boundary]] = above.get(kind[boundary], 0.0) + float(capacity[boundary])
     found: dict[str, float] = {}
     for name, above in up.items():
-        for boundary, capacity in above.items():
-            found[name if len(above) == 1 else boundary] = down[name] / capacity
+        for where, total in above.items():
+            found[name if len(above) == 1 else where] = down[name] / total
     return found
 
 
@@ -107,15 +107,18 @@ def bisection_bps(cables: CableList) -> float:
     handful of nodes.
     """
     hosts = np.flatnonzero(cables.tier_of_nodes() == 0)
-    if len(hosts) < 2:
-        return 0.0
+    return flow_between(cables, hosts[: len(hosts) // 2], hosts[len(hosts) // 2 :])
+
+
+def flow_between(cables: CableList, first: np.ndarray, second: np.ndarray) -> float:
+    """The maximum flow (bit/s, one way) from the nodes `first` to the nodes `second`, two sets without a common one."""
     low, high, rate = links(cables)
-    if not len(low):
+    if not len(low) or not len(first) or not len(second):
         return 0.0
-    colour = _refine(_halves(cables, hosts), low, high, rate)
-    first = np.unique(colour[hosts[: len(hosts) // 2]])
-    second = np.unique(colour[hosts[len(hosts) // 2 :]])
-    return max_flow(colour[low], colour[high], rate, first, second)
+    colour = np.full(cables.nodes, 2)
+    colour[first], colour[second] = 0, 1
+    colour = _refine(colour, low, high, rate)
+    return max_flow(colour[low], colour[high], rate, np.unique(colour[first]), np.unique(colour[second]))
 
 
 def node_classes(cables: CableList) -> np.ndarray:
@@ -201,8 +204,7 @@ def max_flow(a: np.ndarray, b: np.ndarray, rate: np.ndarray, first: np.ndarray, 
     scale = max(math.ceil(max(total.max(initial=0), leaves[first].sum()) / MOST_CAPACITY), 1)
     ends = joined // (classes + 2), joined % (classes + 2)
     graph = csr_array(((total // scale).astype(np.int32), ends), shape=(classes + 2, classes + 2))
-    flow = maximum_flow(graph, source, sink).flow_value
-    return float(flow) * unit * scale
+    return float(maximum_flow(graph, source, sink).flow_value * unit * scale)
 
 
 def _common_measure(rate: np.ndarray) -> float:

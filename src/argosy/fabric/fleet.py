@@ -8,6 +8,7 @@ from typing import Any
 from argosy.fabric import analysis
 from argosy.fabric.bill import bill
 from argosy.fabric.record import design_record
+from argosy.fabric.storage import MANAGEMENT_LINK, MANAGEMENT_SWITCH, management_design, storage_topology
 from argosy.fabric.switches import catalog_kind, usual_switch, with_larger_switches, with_switch
 from argosy.fabric.topologies import Design, DesignError, Topology, build
 from argosy.fabric.topologies.direct import most_cubic, supernode_links, torus_links_of_chip
@@ -69,8 +70,10 @@ def _of_one(design: Design) -> list[str]:
 
 
 def fleet_topology(fleet: Any, fabric: Any) -> Topology:
-    """The cable list of one fabric of a fleet."""
+    """The cable list of one fabric of a fleet; a storage fabric with its servers."""
     design = fleet_design(fleet, fabric)
+    if fabric.role == "storage" and fabric.topology not in NOT_TREES:
+        return storage_topology(fleet, design)
     topology = build(design)
     if topology.problems and design.topology == "multi-pod":
         for larger in with_larger_switches(design):
@@ -83,13 +86,15 @@ def fleet_topology(fleet: Any, fabric: Any) -> Topology:
 def fleet_design(fleet: Any, fabric: Any) -> Design:
     """What the scenario asks of a fabric, with what it leaves open filled from the catalog.
 
-    Spare nodes need ports too; a multi-pod fabric has the ports of all its pods.
+    Spare nodes need ports too; a multi-pod fabric has the ports of all its pods, a management fabric one for
+    every switch of the others. The servers of a storage fabric come with `fleet_topology`.
     """
     catalog = load_catalog()
     node = fleet_node(fleet)
     facts = catalog.entry("nodes", node).facts
     per_node = int(facts["accelerators"].value)
-    link = fabric.link or facts["nic_rate"].value
+    managed = fabric.role == "management"
+    link = fabric.link or (MANAGEMENT_LINK if managed else facts["nic_rate"].value)
     cards = fabric.nics_per_node or (
         int(facts["nics"].value) if fabric.role == "compute" else CARDS_ELSEWHERE
     )
@@ -120,6 +125,9 @@ def fleet_design(fleet: Any, fabric: Any) -> Design:
     )
     if fabric.topology in NOT_TREES:
         return _direct_design(fleet, design)
+    if managed:
+        others = [fleet_topology(fleet, one) for one in fleet.fabrics if one.role != "management"]
+        return with_switch(management_design(design, others), fabric.switch or MANAGEMENT_SWITCH)
     protocol = fleet_protocol(fleet, fabric)
     return with_switch(design, fabric.switch or usual_switch(link / design.card_ports, protocol))
 

@@ -19,7 +19,10 @@ def catalog_kind(name: str, link: float | None = None) -> SwitchKind:
         raise DesignError(
             f"{entry.name} has ports of {rate / 1e9:g} Gb/s, too slow for links of {link / 1e9:g} Gb/s"
         )
-    return SwitchKind(entry.name, ports, rate)
+    uplinks = entry.facts.get("uplink_ports")
+    if uplinks is None:
+        return SwitchKind(entry.name, ports, rate)
+    return SwitchKind(entry.name, ports, rate, int(uplinks.value), entry.facts["uplink_rate"].value)
 
 
 def usual_switch(link: float, protocol: str) -> str:
@@ -42,6 +45,8 @@ def with_switch(design: Design, name: str) -> Design:
     kind = catalog_kind(name, None if design.radix else design.rate / design.card_ports)
     if design.radix:
         return replace(design, switch=kind.name)
+    if kind.uplinks:
+        return replace(design, switch=kind.name, radix=kind.ports, kinds=(("leaf", kind), *design.kinds))
     return replace(design, switch=kind.name, radix=kind.ports, port_rate=kind.port_rate)
 
 

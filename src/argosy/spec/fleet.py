@@ -169,6 +169,12 @@ class Storage(Section):
         "Llama 3 (arXiv:2407.21783, section 3.3.1): 2 TB/s for 16,384 GPUs, in proportion to the fleet",
     )
     capacity: Bytes | None = setting(None, "usable capacity", "not limiting")
+    server_bandwidth: BytesPerSecond | None = setting(
+        None, "sustained bandwidth of one storage server", "what its cards on the storage fabric carry", gt=0
+    )
+    bytes_per_token: Bytes = setting(
+        4.0, "bytes that the data loader reads per token", "assumption: token ids of 4 bytes; images need more"
+    )
 
 
 class Spares(Section):

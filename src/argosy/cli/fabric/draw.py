@@ -104,13 +104,19 @@ def _of_scenario(path: Path, role: str, with_network: bool) -> tuple[dict[str, A
     from argosy.fabric import build_network
     from argosy.fabric.fleet import fleet_topology
     from argosy.fabric.request import fabric_payload
+    from argosy.fabric.storage import storage_account
     from argosy.planning.context import context
+    from argosy.planning.storage_load import storage_load
     from argosy.spec import load
 
     setting = context(load(path))
     fleet, values = setting.fleet, setting.values
     drawn = [(one.role, fleet_topology(fleet, one)) for one in fleet.fabrics]
     rows = [fabric_payload(role, topology, values) for role, topology in drawn]
+    for row, (_, topology) in zip(rows, drawn, strict=True):
+        if topology.design.servers and row["role"] == "storage":
+            bandwidth = fleet.storage_bandwidth_bytes_per_s
+            row["storage"] = storage_account(topology, bandwidth, storage_load(setting))
     found = next((i for i, (known, _) in enumerate(drawn) if known == role), None)
     if found is None:
         known = ", ".join(dict.fromkeys(name for name, _ in drawn))

@@ -45,6 +45,15 @@ def show(payload: dict[str, Any]) -> None:
             f"{payload['algorithm']}: {units.format(payload['time_s'], 's')}, bus bandwidth {bus}, "
             f"bound {units.format(payload['bound_s'], 's')}"
         )
+    if "storage" in payload:
+        load = payload["storage"]
+        console.print(
+            f"{load['servers']} servers, {units.format(load['carried_bytes_per_s'], 'byte/s')} carried of "
+            f"{units.format(load['bandwidth_bytes_per_s'], 'byte/s')} asked; a checkpoint of "
+            f"{units.format(load['checkpoint_bytes'], 'byte')} takes {units.format(load['checkpoint_burst_s'], 's')}; "
+            f"dataset reads are at most {units.format(load['reads_bytes_per_s'], 'byte/s')} "
+            f"({load['reads_fraction']:.2%})"
+        )
     if "max_link_load" in payload:
         show_traffic(console, payload)
     if "single_failures" in payload:

@@ -72,7 +72,7 @@ def _trees(design: Design, planes: int, rails: bool) -> Topology:
     wiring = Wiring()
     hosts = wiring.add_nodes("host", design.hosts - design.servers, ports, 0)
     if design.servers:
-        hosts = np.append(hosts, wiring.add_nodes("storage", design.servers, ports, 0))
+        hosts = _mixed(hosts, wiring.add_nodes(design.servers_name, design.servers, ports, 0))
     trees = [
         Tree(wiring, design, ports // planes, f"plane-{plane}/" if planes > 1 else "")
         for plane in range(planes)
@@ -81,3 +81,13 @@ def _trees(design: Design, planes: int, rails: bool) -> Topology:
         tree.plant(hosts, np.arange(plane, ports, planes), rails and tree.of_host > 1)
         tree.grow()
     return trees[0].topology(design, wiring.finish())  # all planes are alike: the first speaks for all
+
+
+def _mixed(hosts: np.ndarray, servers: np.ndarray) -> np.ndarray:
+    """Both, the servers at even distances: every leaf has its share of them."""
+    order = np.empty(len(hosts) + len(servers), dtype=np.int64)
+    places = (np.arange(len(servers)) + 0.5) * len(order) / len(servers)
+    taken = np.zeros(len(order), dtype=bool)
+    taken[places.astype(np.int64)] = True
+    order[taken], order[~taken] = servers, hosts
+    return order

@@ -17,12 +17,14 @@ class SwitchKind:
     """A switch: its catalog name ("" where none is given), its ports, and the rate of one (bit/s one way).
 
     A port faster than the link it carries is broken out into as many links as it holds. `port_rate` None:
-    that of the fastest link at the switch.
+    that of the fastest link at the switch. A leaf may have `uplinks` ports of `uplink_rate` beside them.
     """
 
     name: str
     ports: int
     port_rate: float | None = None
+    uplinks: int = 0
+    uplink_rate: float | None = None
 
 
 @dataclass(frozen=True)
@@ -38,7 +40,7 @@ class Design:
     (`leaf-uplink`, `spine-uplink`, `pod-uplink`) and its capacity below ÷ capacity above. `hosts_per_leaf`
     None: as many as the leaf's ports take (2 in a multi-pod fabric without rails). `rails` None: as the
     topology has them. `missing`: hosts whose places stay empty. `twist`: a torus of sides n, n, 2n or n, 2n,
-    2n closed with a twist. `servers`: hosts at the end that are not the fleet's (storage). `generation`: of
+    2n closed with a twist. `servers`: hosts at the end that are not the fleet's, called `servers_name`. `generation`: of
     an accelerator in a domain of 8, which decides its switch chips. `accelerators_per_host` relates cards to
     accelerators; `hosts_per_rack` None: as the machine or the hall has them.
     """
@@ -69,6 +71,7 @@ class Design:
     servers: int = 0
     generation: str = ""
     port_rate: float | None = None
+    servers_name: str = "storage"
 
     def kind(self, tier: int) -> SwitchKind:
         """The switch of a tier (1 for the leaf)."""

@@ -50,6 +50,10 @@ def split(design: Design, tier: int, over: float | None) -> Ports:
     lanes_down, lanes_up = (math.floor(port / rate + EPSILON) for rate in (below, above))
     if over is None:
         return Ports(kind.ports * lanes_down, 0, kind.ports, lanes_down, lanes_up)
+    if kind.uplinks:
+        lanes = math.floor((kind.uplink_rate or port) / above + EPSILON)
+        own = math.floor((kind.port_rate or below) / below + EPSILON)
+        return Ports(kind.ports * own, kind.uplinks * lanes, kind.ports + kind.uplinks, own, lanes)
     # Equal to laws.clos_split where a port's capacity is wholly used both ways.
     relative = over * lanes_up * above / max(lanes_down * below, EPSILON)
     down, up = laws.clos_split(kind.ports, relative)
@@ -134,7 +138,7 @@ class Tree:
             f"{self.prefix}leaf", pods * count, ports.links, 1, design.kind(1).name, ports.cages
         )
         leaf = leaf + pod[:, None] * count
-        rate = np.minimum(host_port_rates(design, len(hosts)), design.link_rate(0))
+        rate = np.minimum(host_port_rates(design, len(hosts))[hosts], design.link_rate(0))
         name = f"{self.prefix}host-leaf"
         self.wiring.connect(name, hosts[:, None], leaves[leaf], rate[:, None], a_port=port[None, :])
         self.blocks, self.tier = leaves[:, None], 1
