@@ -12,9 +12,22 @@ from argosy.reliability import CategoryRate, CheckpointCost, FailureRates, Hazar
 HOUR, DAY = 3600.0, 86400.0
 
 PLANTS = {
-    "synchronous": Plant(16, 16, 16 * 6 * HOUR, 8 * DAY, 1800.0, 60.0, detect_s=120.0, restart_s=480.0, repair_s=HOUR),
+    "synchronous": Plant(
+        16, 16, 16 * 6 * HOUR, 8 * DAY, 1800.0, 60.0, detect_s=120.0, restart_s=480.0, repair_s=HOUR
+    ),
     "asynchronous": Plant(
-        16, 16, 16 * 4 * HOUR, 8 * DAY, 1500.0, 10.0, 600.0, 0.2, 120.0, 480.0, HOUR, stops_per_s=1 / (8 * HOUR)
+        16,
+        16,
+        16 * 4 * HOUR,
+        8 * DAY,
+        1500.0,
+        10.0,
+        600.0,
+        0.2,
+        120.0,
+        480.0,
+        HOUR,
+        stops_per_s=1 / (8 * HOUR),
     ),
     "few spares, a queue": Plant(
         16, 2, 16 * 6 * HOUR, 8 * DAY, 1500.0, 10.0, 300.0, 0.1, 120.0, 480.0, 9 * HOUR, queue_s=300.0
@@ -22,7 +35,9 @@ PLANTS = {
     "infant mortality": Plant(
         16, 3, 16 * 12 * HOUR, 8 * DAY, 1500.0, 10.0, 300.0, 0.0, 120.0, 480.0, 6 * HOUR, shape=0.7
     ),
-    "wear-out": Plant(16, 3, 16 * 6 * HOUR, 8 * DAY, 1500.0, 10.0, 300.0, 0.0, 120.0, 480.0, 6 * HOUR, shape=2.0),
+    "wear-out": Plant(
+        16, 3, 16 * 6 * HOUR, 8 * DAY, 1500.0, 10.0, 300.0, 0.0, 120.0, 480.0, 6 * HOUR, shape=2.0
+    ),
 }
 
 
@@ -51,7 +66,10 @@ def test_event_engine_against_simpy(name: str) -> None:
     }
     for state, mine in compared.items():
         other = np.array(
-            [{**life.book, "wall": life.env.now, "failures": life.failures}.get(state, 0.0) for life in theirs]
+            [
+                {**life.book, "wall": life.env.now, "failures": life.failures}.get(state, 0.0)
+                for life in theirs
+            ]
         )
         noise = np.hypot(other.std() / np.sqrt(len(other)), mine.std() / np.sqrt(len(mine)))
         assert mine.mean() == pytest.approx(other.mean(), abs=4.5 * noise + 1e-6 * plant.work_s), state

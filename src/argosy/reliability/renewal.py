@@ -144,35 +144,51 @@ class _Job:
         return np.asarray(np.maximum(lost, 0.0))
 
     def _pass_failures(self, need: np.ndarray, running: np.ndarray) -> None:
-        """One pass per failure until every draw has done `need` productive seconds."""
+        """One pass per failure until every draw has done `need` productive seconds.
+
+        Whole periods between failures are saved (`periods`); of all time up, what is not in them is rework, but for the
+        last stretch, which ends with the work.
+        """
         books, draws = self.seconds, need.size
-        periods, clock = np.zeros(draws), np.zeros(draws)  # saved intervals; seconds since the start
-        spares = _Spares(self.recovery, draws)
-        detection, restart = np.zeros(draws), np.zeros(draws)  # the first stretch starts healthy
+        periods, clock, up_before = np.zeros(draws), np.zeros(draws), np.zeros(draws)
+        spares, recovering = _Spares(self.recovery, draws), False
         while running.any():
-            gap = np.minimum(self.random.standard_exponential(draws) * self.mtbf, _FOREVER)
-            noticing = np.minimum(gap, detection)
-            starting = np.minimum(gap - noticing, restart)
-            up = gap - noticing - starting
-            left = need - periods * self.tau
-            writes = np.maximum(np.ceil(left / self.tau * (1.0 - 1e-12)) - 1.0, 0.0)
-            done = running & (up >= left + writes * self.overhead)
-            failed = running & ~done
-            kept = np.where(failed, np.floor((up - self.tau - self.lag) / self.period) + 1.0, 0.0).clip(0.0)
+            gap = self.random.standard_exponential(draws)
+            gap *= self.mtbf
+            np.minimum(gap, _FOREVER, out=gap)
+            up = self._recover(gap, running) if recovering else gap
+            done = self._finish(up, need - periods * self.tau, running)
+            if done is not None:
+                writes = _writes(need - periods * self.tau, self.tau)
+                books["checkpoint"] += np.where(done, (periods + writes) * self.overhead, 0.0)
+                books["rework"] += np.where(done, up_before - periods * self.period, 0.0)
+                running = running & ~done
+            kept = np.maximum(np.floor((up - (self.tau + self.lag)) / self.period) + 1.0, 0.0)
+            kept *= running
             periods += kept
-            books["detection"] += np.where(running, noticing, 0.0)
-            books["restart"] += np.where(running, starting, 0.0)
-            books["checkpoint"] += np.where(done, writes, kept) * self.overhead
-            beyond = np.where(failed, up - kept * self.period, 0.0)
-            books["rework"] += beyond
+            up_before += up * running
             if self.fast:
-                periods -= self._lose_fast_tier(failed, periods, beyond)
-            clock += np.where(failed, gap, 0.0)
-            waited = self._wait(failed, clock, spares)
-            clock += waited
-            self.failures += failed
-            running = failed
-            detection, restart = self.detection, self.restart
+                periods -= self._lose_fast_tier(running, periods, up - kept * self.period)
+            clock += gap
+            clock += self._wait(running, clock, spares)
+            self.failures += running
+            recovering = True
+
+    def _recover(self, gap: np.ndarray, running: np.ndarray) -> np.ndarray:
+        """Books detection and restart at the start of a gap between failures; returns what is left of it (n,)."""
+        left = gap
+        for state, seconds in (("detection", self.detection), ("restart", self.restart)):
+            spent = np.minimum(left, seconds)
+            left = left - spent
+            self.seconds[state] += spent * running
+        return left
+
+    def _finish(self, up: np.ndarray, left: np.ndarray, running: np.ndarray) -> np.ndarray | None:
+        """Which draws get their `left` seconds of work done within `up`, writes included; None where none does."""
+        done = running & (up >= left)
+        if done.any():
+            done &= up >= left + _writes(left, self.tau) * self.overhead
+        return done if done.any() else None
 
     def _lose_fast_tier(self, failed: np.ndarray, periods: np.ndarray, beyond: np.ndarray) -> np.ndarray:
         """Periods lost by draws whose failure destroyed the fast tier: back to the last copy safe in
@@ -181,42 +197,49 @@ class _Job:
         stored = np.floor(periods / self.every) * self.every
         on_its_way = (periods - stored) * self.period + beyond < self.persist
         stored = np.where(on_its_way, np.maximum(stored - self.every, 0.0), stored)
-        lost = np.where(destroyed, periods - stored, 0.0)
-        self.seconds["checkpoint"] -= lost * self.overhead
-        self.seconds["rework"] += lost * self.period
-        return lost
+        return np.where(destroyed, periods - stored, 0.0)
 
-    def _wait(self, failed: np.ndarray, clock: np.ndarray, spares: _Spares) -> np.ndarray:
+    def _wait(self, failed: np.ndarray, clock: np.ndarray, spares: _Spares) -> np.ndarray | float:
         """Seconds until the job has its nodes again (n,): for a spare, then in the queue."""
         if self.recovery.tolerant:
-            return np.zeros_like(clock)
-        node = failed & (self.random.random(failed.size) < self.node_share)
-        waited = spares.take(node, clock)
-        queued = np.where(failed, self.recovery.queue_s, 0.0)
-        self.seconds["spare_wait"] += waited
+            return 0.0
+        waited: np.ndarray | float = 0.0
+        if spares.matter:
+            node = failed
+            if np.any(self.node_share < 1.0):
+                node = failed & (self.random.random(failed.size) < self.node_share)
+            waited = spares.take(node, clock)
+            self.seconds["spare_wait"] += waited
+        queued = failed * self.recovery.queue_s
         self.seconds["queue"] += queued
-        return waited + queued
+        return np.asarray(waited + queued)
+
+
+def _writes(left: np.ndarray, tau: np.ndarray) -> np.ndarray:
+    """Checkpoints before `left` seconds of work are done: the last stretch ends with the work, not with one."""
+    return np.asarray(np.maximum(np.ceil(left / tau * (1.0 - 1e-12)) - 1.0, 0.0))
 
 
 class _Spares:
-    """When each spare of each draw is free: a ring of return times (n, spares), oldest first, repairs being
+    """When each spare of each draw is free: a ring of return times (n · spares,), oldest first, repairs being
     equal."""
 
     def __init__(self, recovery: Recovery, draws: int) -> None:
         self.count = recovery.spare_nodes
         self.repair = np.broadcast_to(np.asarray(recovery.repair_s, dtype=float), (draws,))
-        self.free_at = np.full((draws, max(self.count, 1)), -np.inf)
+        self.free_at = np.full(draws * max(self.count, 1), -np.inf)
+        self.first = np.arange(draws) * max(self.count, 1)
         self.next = np.zeros(draws, dtype=np.int64)
-        self.rows = np.arange(draws)
+        self.matter = bool(np.any(self.repair > 0.0))
 
     def take(self, failed: np.ndarray, clock: np.ndarray) -> np.ndarray:
         """Seconds that the draws in `failed` wait at `clock` for the next free spare; their nodes go to
         repair."""
         if self.count == 0:
             return np.where(failed, self.repair, 0.0)
-        rows, place = self.rows[failed], self.next[failed]
-        waited = np.zeros_like(clock)
-        waited[failed] = np.maximum(self.free_at[rows, place] - clock[failed], 0.0)
-        self.free_at[rows, place] = clock[failed] + self.repair[failed]
-        self.next[failed] = (place + 1) % self.count
-        return waited
+        place = self.first + self.next
+        free_at = self.free_at[place]
+        self.free_at[place] = np.where(failed, clock + self.repair, free_at)
+        self.next += failed
+        self.next[self.next == self.count] = 0
+        return np.asarray(np.maximum(free_at - clock, 0.0) * failed)
