@@ -85,7 +85,9 @@ def _with_store(
     passing = float(np.maximum(supplied - moving, 0.0).mean())
     loss = passing * (1.0 / float(values["mitigations.storage.efficiency"]) - 1.0)
     after = replace(wave, watts=wave.steady_w + supplied + loss)
-    return Mitigation(name, how, after, loss, 0.0, joules * float(values["mitigations.storage.price"]))
+    return Mitigation(
+        name, how, after, loss, 0.0, joules * float(values["mitigations.storage.usd_per_joule"])
+    )
 
 
 def _accelerators(load: ItLoad) -> float:
