@@ -86,4 +86,5 @@ def test_bursts_and_reads_of_a_scenario(tmp_path):
     account = storage_account(fleet_topology(asked, asked.fabrics[1]), 400e9, load)
     assert account["checkpoint_burst_s"] == pytest.approx(load.checkpoint_bytes / 400e9)
     slow = storage_account(fleet_topology(asked, asked.fabrics[1]), 4e12, StorageLoad(0.0, 1e12))
-    assert slow["checkpoint_burst_s"] == pytest.approx(1e12 / slow["carried_bytes_per_s"]) > 1e12 / 4e12
+    assert slow["checkpoint_burst_s"] == pytest.approx(1e12 / slow["carried_bytes_per_s"])
+    assert slow["carried_bytes_per_s"] < 4e12
