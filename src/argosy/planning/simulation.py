@@ -130,7 +130,7 @@ def _told(subject: Subject, lives: EventLives, seed: int) -> dict[str, Any]:
         "policy": life.recovery.policy,
         "spares": life.recovery.spare_nodes,
         "beyond_closed_form": life.beyond,
-        "domains": account_of_domains(life.tree, life.rates, life.hazards, wall),
+        "domains": account_of_domains(life.tree, life.rates, life.hazards, life.nodes, wall),
         "definitions": VIEWS,
         "timeline": _timeline(subject.system, seed),
         "notes": _notes(lives, life),

@@ -158,11 +158,12 @@ def _ends(a: np.ndarray, b: np.ndarray, tier: np.ndarray) -> tuple[np.ndarray, n
 
 
 def account_of_domains(
-    tree: Mapping[str, Domain], rates: FailureRates, hazards: Hazards, active_s: float
+    tree: Mapping[str, Domain], rates: FailureRates, hazards: Hazards, nodes: int, active_s: float
 ) -> list[dict[str, Any]]:
     """The tree as rows, parents before children: {name, what, inside, count, nodes, effect, rate_per_s, expected, counted}.
 
-    `rate_per_s`: failures per second of one, None where none is given; `expected`: of all in `active_s` seconds of running;
+    `nodes`: those that work for the job; parts of the others stand idle. `rate_per_s`: failures per second of one, None
+    where none is given; `expected`: of all in `active_s` seconds of running;
     `counted`: the categories, or the domain itself, that hold its failures.
     """
     shared = {
@@ -174,6 +175,9 @@ def account_of_domains(
         domain = tree[name]
         own = [c for c in rates.categories if c.name in domain.categories and not domain.shared]
         total = sum((float(np.mean(c.system_per_s)) for c in own), start=0.0) if own else None
+        working = (
+            domain.count if domain.shared or domain.inside == "site" else domain.count * nodes / _nodes(tree)
+        )
         if domain.shared and name in shared:
             total = float(np.mean(shared[name][0]))
         rows.append(
@@ -184,7 +188,7 @@ def account_of_domains(
                 "count": domain.count,
                 "nodes": domain.nodes,
                 "effect": domain.effect,
-                "rate_per_s": None if total is None else total / domain.count,
+                "rate_per_s": None if total is None else total / working,
                 "expected": None if total is None else total * active_s,
                 "counted": [c.name for c in own] if own else [name] if total is not None else [],
             }
