@@ -75,7 +75,8 @@ def test_the_better_side_counts_and_out_of_place_alone_does(file):
 
 def test_an_old_table_with_an_error_column(file):
     text = (
-        "# Using devices\n#   Rank  0 Pid  1 on a device  0 [0x00] Tesla V100\n#   Rank  1 Pid  2 on b device  0 [0x00] Tesla V100\n"
+        "# Using devices\n#   Rank  0 Pid  1 on a device  0 [0x00] Tesla V100\n"
+        "#   Rank  1 Pid  2 on b device  0 [0x00] Tesla V100\n"
         "#       size         count    type    root     time   algbw   busbw  error     time   algbw   busbw  error\n"
         "     1048576        262144   float       0   100.00   10.00   10.00    N/A   90.00   11.00   11.00    2e-7\n"
     )
@@ -192,13 +193,10 @@ def test_one_node_without_nvlink(file, capsys):
 
 
 def test_one_node_without_in_switch_reduction(file, capsys):
-    healthy = verdict(file, capsys, table(nodes=1, plateau=460e9, latency=20e-6))
-    assert healthy["verdict"] == "normal"
-    ring = verdict(file, capsys, table(nodes=1, plateau=360e9, latency=20e-6))
-    assert (
-        ring["verdict"] in ("slow", "normal")
-        and ring["rows"][-1]["bus_bytes_per_s"] < healthy["rows"][-1]["bus_bytes_per_s"]
-    )
+    healthy = verdict(file, capsys, table(nodes=1, plateau=470e9, latency=30e-6))
+    assert "algorithm" not in causes(healthy) and healthy["ranges"][-1]["verdict"] == "normal"
+    ring = verdict(file, capsys, table(nodes=1, plateau=335e9, latency=30e-6))
+    assert ring["ranges"][-1]["verdict"] == "slow" and "likely: the wrong algorithm: ring" in causes(ring)
 
 
 def test_ranks_that_share_a_device(file, capsys):
@@ -218,9 +216,10 @@ def test_a_machine_adds_what_it_shows(file, capsys, tmp_path):
 def test_the_answer_for_people(file, capsys):
     assert run(["fabric", "check-bandwidth", str(file(table(plateau=20e9)))]) == 0
     shown = capsys.readouterr().out
-    assert shown.startswith(
-        "slow for middle and large messages: all_reduce over 32 ranks on 4 hosts reaches 20 GB/s at 4 GiB, expected "
+    start = (
+        "slow for middle and large messages: all_reduce over 32 ranks on 4 hosts reaches 20 GB/s at 4 GiB, "
     )
+    assert shown.startswith(start + "expected ")
     assert "check: NCCL_DEBUG=INFO" in shown and "assumed: 8 cards of 400 Gb/s" in shown
 
 
@@ -274,6 +273,43 @@ def test_the_spread_is_that_of_the_measurements(shared_directory, tmp_path, monk
     made = json.loads((tmp_path / "spread.json").read_text(encoding="utf-8"))["ranges"]
     for (mean, _), name in zip(platform_spread(), spread.RANGES, strict=True):
         assert made[name]["mean_log"] == pytest.approx(mean, abs=0.1)
+
+
+def test_published_rows_fall_into_their_ranges(shared_directory):
+    """Nine in ten are meant to; these rows are few, of few systems, and partly fitted to: three in four must."""
+    from argosy.fabric.imports.expected import expect, link_generation, node_network, node_of
+    from argosy.fabric.imports.nccl_tests import Benchmark, Point
+    from argosy.fabric.imports.spread import read
+    from argosy.facts import Values, load_catalog
+    from argosy.laws.collectives import bus_bandwidth
+
+    inside, rows = 0, 0
+    for (platform, device, ranks, nodes), points in read(shared_directory / "data").items():
+        if "aiconfigurator" in platform:
+            continue
+        own = tuple(
+            Point(size, seconds, float(bus_bandwidth("all_reduce", size, ranks, seconds)), 0, 0)
+            for size, seconds in points
+        )
+        names = tuple(str(rank) for rank in range(ranks))
+        run_of = Benchmark("all_reduce", names, names, (device,), own, {}, (), False)
+        entry, node, joined = node_of(device)
+        facts = node.facts
+        protocol = "efa" if "EFA" in platform else "infiniband"
+        network = node_network(
+            entry.name,
+            -(-ranks // nodes),
+            nodes,
+            int(facts["nics"].value),
+            facts["nic_rate"].value,
+            protocol,
+            joined,
+        )
+        found = expect(run_of, "all_reduce", network, Values(load_catalog().facts), link_generation(entry))
+        bus = np.array([point.bus for point in own])[found.judged]
+        inside += int(((found.low[found.judged] <= bus) & (bus <= found.high[found.judged])).sum())
+        rows += len(bus)
+    assert rows > 100 and 0.75 < inside / rows <= 1, inside / rows
 
 
 def test_real_files(shared_directory):
