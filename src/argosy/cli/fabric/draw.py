@@ -57,10 +57,11 @@ def draw(
     given = dict(locals())
     if (scenario is None) == (topology is None):
         raise typer.BadParameter("give either a scenario or --topology with --hosts")
+    with_network = collective is not None or (export is not None and export[0] == "astra-sim")
     if scenario is not None:
-        payload, drawn, network = _of_scenario(scenario, role, collective is not None)
+        payload, drawn, network = _of_scenario(scenario, role, with_network)
     else:
-        payload, drawn, network = _of_numbers(given, accelerator, protocol, collective is not None)
+        payload, drawn, network = _of_numbers(given, accelerator, protocol, with_network)
     if collective is not None:
         from argosy.fabric.request import collective_payload
 
@@ -77,7 +78,7 @@ def draw(
     if export is not None:
         from argosy.cli.fabric.export import export as write
 
-        _add(payload, {"notes": write(drawn, *export)})
+        _add(payload, {"notes": write(drawn, *export, network)})
     if picture:
         from argosy.cli.fabric.picture import draw_pictures
 
