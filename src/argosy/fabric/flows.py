@@ -163,7 +163,21 @@ def _spread_everywhere(graph: LinkGraph, found: Routes, weight: np.ndarray) -> n
     return found.spread_load(demand)
 
 
-def traffic_payload(
+@dataclass(frozen=True)
+class Run:
+    """One pattern followed over a fabric: the links after faults, a result per seed (the first for the asked one), the
+    cables that failed and degraded, and whether pairs were sampled.
+    """
+
+    graph: LinkGraph
+    results: list[Result]
+    failed: list[int]
+    degraded: list[int]
+    sampled: bool
+    routing: str
+
+
+def run_traffic(
     topology: Topology,
     traffic: str,
     seed: int = 0,
@@ -174,15 +188,8 @@ def traffic_payload(
     failed: int = 0,
     degraded: int = 0,
     degraded_rate: float = 0.5,
-) -> dict[str, Any]:
-    """The contract's keys of `argosy fabric --traffic`, with quantiles, loads by tier, and collisions over seeds.
-
-    `traffic`: one of `argosy.fabric.traffic.WORDS`; `seed`: of the pattern, of the hash, and of the cables that fail;
-    `seeds`: from `seed` on, for the statistics of collisions (one where nothing is random, fewer of many flows). `failed` and `degraded`
-    cables between switches are drawn at random: the former carry nothing, the latter `degraded_rate` of their rate.
-    Loads are what is offered over the link's rate; fractions are a flow's max-min fair rate over what it offers.
-    DesignError for a pattern, routing or number that does not fit.
-    """
+) -> Run:
+    """Follow a pattern; the arguments of `traffic_payload`. DesignError for what does not fit."""
     if queue_pairs < 1 or seeds < 1:
         raise DesignError("queue pairs and seeds are at least 1")
     if topology.design.topology == "torus" and not topology.design.twist:
@@ -209,11 +216,52 @@ def traffic_payload(
     first = run(seed)
     others = 1 if fixed or large else max(1, min(seeds, FLOWS_OVER_SEEDS // len(first.fraction)))
     results = [first, *(run(number) for number in range(seed + 1, seed + others))]
+    return Run(graph, results, hurt[0], hurt[1], large, routing)
+
+
+def traffic_payload(
+    topology: Topology,
+    traffic: str,
+    seed: int = 0,
+    routing: str = "ecmp",
+    *,
+    seeds: int = SEEDS,
+    queue_pairs: int = 1,
+    failed: int = 0,
+    degraded: int = 0,
+    degraded_rate: float = 0.5,
+) -> dict[str, Any]:
+    """The contract's keys of `argosy fabric --traffic`, with quantiles, loads by tier, and collisions over seeds.
+
+    `traffic`: one of `argosy.fabric.traffic.WORDS`; `seed`: of the pattern, of the hash, and of the cables that fail;
+    `seeds`: from `seed` on, for the statistics of collisions (one where nothing is random, fewer of many flows).
+    `failed` and `degraded` cables between switches are drawn at random: the former carry nothing, the latter
+    `degraded_rate` of their rate.
+    Loads are what is offered over the link's rate; fractions are a flow's max-min fair rate over what it offers.
+    DesignError for a pattern, routing or number that does not fit.
+    """
+    run = run_traffic(
+        topology,
+        traffic,
+        seed,
+        routing,
+        seeds=seeds,
+        queue_pairs=queue_pairs,
+        failed=failed,
+        degraded=degraded,
+        degraded_rate=degraded_rate,
+    )
+    return run_payload(topology, traffic, seed, run)
+
+
+def run_payload(topology: Topology, traffic: str, seed: int, run: Run) -> dict[str, Any]:
+    """A run as `traffic_payload` tells it."""
+    graph, first = run.graph, run.results[0]
     return {
         "traffic": traffic,
-        "routing": routing,
+        "routing": run.routing,
         "seed": seed,
-        "flows": int(patterns.pairs(graph.endpoints)) if large else len(first.fraction),
+        "flows": int(patterns.pairs(graph.endpoints)) if run.sampled else len(first.fraction),
         "unreachable_flows": int((~first.arrives).sum()),
         "max_link_load": float(first.load.max()),
         "mean_throughput_fraction": float(first.fraction.mean()),
@@ -224,10 +272,10 @@ def traffic_payload(
         ),
         "load_by_tier": load_by_tier(topology.cables, graph, first.load),
         "hot_links": hot_links(topology.cables, graph, first, HOT_LINKS),
-        "collisions": collisions(graph, results),
-        "failed_cables": hurt[0],
-        "degraded_cables": hurt[1],
-        "notes": [NOT_SHOWN, *_sampled(large)],
+        "collisions": collisions(graph, run.results),
+        "failed_cables": run.failed,
+        "degraded_cables": run.degraded,
+        "notes": [NOT_SHOWN, *_sampled(run.sampled)],
     }
 
 
