@@ -184,7 +184,9 @@ def light_fuses(key, w, j, slot):  # type: ignore[no-untyped-def]
                     views.tables(w)[c], _node_luck(key, node, place.node)
                 )
         aged = views.ages(w)[c, place.node] / scale
-        power = aged**wear.shape + _node_luck(key, node, place.node)
+        power = _node_luck(key, node, place.node)
+        if aged > 0.0:
+            power += aged**wear.shape
         at = s.active + (power ** (1.0 / wear.shape) - aged) * scale
         if at < place.next_at:
             place.next_at, place.wearing = at, c
@@ -215,16 +217,18 @@ def grow_older(key, w, j, node, failed):  # type: ignore[no-untyped-def]
     """Notes the ages of a node that leaves; of the wearing category `failed` (-1: none) it comes back new."""
     s = views.runs(w)[j]
     for c in range(w.wear_rows):
-        if views.ages(w)[c, node] == ORIGINAL:
-            wear, lemon = views.wear(w)[c], views.nodes(w)[node].lemon
+        age, lemon = views.ages(w)[c, node], views.nodes(w)[node].lemon
+        if age == ORIGINAL:
             views.cohorts(w)[j, 2 * c + lemon].members -= 1
-            if wear.stationary == 1:  # age now: stationary, given that it has worked all this time
-                scale = wear.scale / weight_of(views.fleet(w)[0], lemon)
-                hazard = _cohort_hazard(w, c, lemon, s.active) + _node_luck(key, views.nodes(w)[node], node)
-                views.ages(w)[c, node] = scale * _hazard_to_time(views.tables(w)[c], hazard)
-            else:
-                views.ages(w)[c, node] = wear.age + s.active
+        if c == failed:
+            age = 0.0
+        elif age == ORIGINAL and views.wear(w)[c].stationary == 1:
+            # Its age now is that of a stationary part, given that it has worked all this time.
+            scale = views.wear(w)[c].scale / weight_of(views.fleet(w)[0], lemon)
+            hazard = _cohort_hazard(w, c, lemon, s.active) + _node_luck(key, views.nodes(w)[node], node)
+            age = scale * _hazard_to_time(views.tables(w)[c], hazard)
+        elif age == ORIGINAL:
+            age = views.wear(w)[c].age + s.active
         else:
-            views.ages(w)[c, node] += s.active - views.nodes(w)[node].entered
-    if failed >= 0:
-        views.ages(w)[failed, node] = 0.0
+            age += s.active - views.nodes(w)[node].entered
+        views.ages(w)[c, node] = age

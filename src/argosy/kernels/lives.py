@@ -118,16 +118,17 @@ def _reset_nodes(key, w):  # type: ignore[no-untyped-def]
 @njit(cache=True)
 def _reset_ages(key, w, j):  # type: ignore[no-untyped-def]
     """Cohorts of nodes that share an age; those that each have their own light their fuses at once."""
-    job, single = views.jobs(w)[j], w.given_columns > 0
+    job, fleet, single = views.jobs(w)[j], views.fleet(w)[0], w.given_columns > 0
     for c in range(w.wear_rows):
         own = single and views.given(w)[c, 0] >= 0.0
-        for at in range(w.nodes_rows):
-            mine = job.first <= at < job.first + job.nodes
-            if mine and not own:
-                views.ages(w)[c, at] = ORIGINAL
-                views.cohorts(w)[j, 2 * c + views.nodes(w)[at].lemon].members += 1
-            elif mine or at >= views.fleet(w)[0].nodes:
-                views.ages(w)[c, at] = views.given(w)[c, at] if own else UNKNOWN
+        usual, lemons = views.cohorts(w)[j, 2 * c], views.cohorts(w)[j, 2 * c + 1]
+        for at in range(job.first, job.first + job.nodes):
+            views.ages(w)[c, at] = views.given(w)[c, at] if own else ORIGINAL
+            lemons.members += views.nodes(w)[at].lemon
+        for at in range(fleet.nodes, w.nodes_rows):
+            views.ages(w)[c, at] = views.given(w)[c, at] if own else UNKNOWN
+        usual.members = 0 if own else job.nodes - lemons.members
+        lemons.members = 0 if own else lemons.members
         clocks.wind_cohort(key, w, j, 2 * c)
         clocks.wind_cohort(key, w, j, 2 * c + 1)
     if single:
