@@ -10,6 +10,7 @@ from typing import Any
 
 from argosy.fabric import plan_fabric
 from argosy.planning.context import Context, context
+from argosy.planning.hall import cable_problems, cabling
 from argosy.planning.job import JobPlan, check_format, plan_job
 from argosy.planning.payload import assumptions, envelope, payload, plain
 from argosy.planning.run import FleetRun, drawn_run, job_life, nominal_run
@@ -24,6 +25,7 @@ from argosy.planning.verdict import (
     storage_constraint,
     undividable,
 )
+from argosy.reliability.engine_input import LONGEST
 from argosy.spec import Scenario
 from argosy.training import Search
 
@@ -73,7 +75,7 @@ def plan(scenario: Scenario, draws: int = 2000, seed: int = 0) -> Plan:
     for job in jobs:
         life = job_life(setting, job)
         form = life.goodput()
-        if not form.wall_s(job.work_s) < LONGEST_S:
+        if not form.wall_s(job.work_s) < min(LONGEST_S, LONGEST * job.work_s):
             return _without_run(setting, endless(job.training.name, life.notes(), form.shares))
     nominal = nominal_run(setting, jobs, network)
     for lived in nominal.jobs:
@@ -93,6 +95,8 @@ def _verdict(setting: Context, nominal: FleetRun, fabrics: list[dict[str, Any]])
     constraints += power_constraints(nominal.facility)
     problems = [problem for fabric in fabrics for problem in fabric.get("problems", [])]
     problems += nominal.facility["problems"]
+    if setting.scenario.facility.hall.cable_reach_m is not None:
+        problems += cable_problems(setting, cabling(setting, nominal.facility["rack_nodes"]))
     assumed = len(assumptions(setting))
     cautions = [f"rests on {assumed} assumptions without a source, listed with the answer"] if assumed else []
     cautions += [note for job in nominal.jobs for note in job.reliability.notes()]
