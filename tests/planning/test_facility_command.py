@@ -195,3 +195,33 @@ def test_the_page_has_its_pictures_and_asks_nothing_of_the_network(tmp_path) -> 
     assert "src=" not in page
     for word in ("Power tree at the peak", "Spectrum", "PUE by month", "Power cap", "Assumptions"):
         assert word in page
+
+
+def test_cables_at_the_packing_of_the_racks() -> None:
+    rows = answered()["racks"]["cabling"]
+    hosts = next(row for row in rows if row["boundary"] == "host-leaf")
+    # 32 servers and two spares, eight cards each.
+    assert sum(hosts["parts"].values()) == hosts["cables"] == 272
+    assert hosts["racks_per_leaf"] == np.ceil(hosts["hosts_per_leaf"] / answered()["racks"]["nodes_per_rack"])
+    for row in rows:
+        assert row["fits"]
+        assert row["reach_m"] >= row["longest_m"]
+    short = planned(with_facility("hall: {cable_reach_m: 3}"))
+    assert short["verdict"]["status"] == "violates"
+    assert any("longer than the 3 m that the hall allows" in reason for reason in short["verdict"]["reasons"])
+
+
+def test_retrofit_says_what_the_hall_carries() -> None:
+    assert answered()["retrofit"] is None
+    hall = answered(with_facility("hall: {racks: 10, rack_cooling: 24 kW, rack_power: 26 kW}"))["retrofit"]
+    assert not hall["fits"]
+    assert hall["racks_needed"] == 17
+    assert (hall["carries_accelerators"], hall["wanted_accelerators"]) == (160, 272)
+    assert hall["use"]["cooling"] == pytest.approx(20.4 / 24)
+    assert hall["use"]["power"] == pytest.approx(20.4 / (0.8 * 26))
+    roomy = answered(with_facility("hall: {racks: 30, rack_cooling: 24 kW, rack_power: 26 kW}"))["retrofit"]
+    assert roomy["fits"]
+    assert roomy["reasons"] == []
+    hot = answered(with_facility("hall: {racks: 90, rack_cooling: 9 kW}"))["retrofit"]
+    assert hot["carries_accelerators"] == 0
+    assert "can shed" in hot["reasons"][0]

@@ -174,7 +174,9 @@ def racks_of(values: Values, settings: Facility, load: ItLoad) -> Racks:
     ratings = [each for each in (rack.rating, hall.rack_power) if each is not None]
     circuit = min(ratings) * settings.power_tree.derating if ratings else None
     nodes = load.nodes + load.spare_nodes
-    return pack(values, settings.cooling, nodes, load.node.capped_w, load.node.per_rack, circuit, hall)
+    machine = load.node.per_rack
+    kg = None if machine is not None else values["rack.frame.node_mass"] * load.node.accelerators / 8.0
+    return pack(values, settings.cooling, nodes, load.node.capped_w, machine, circuit, hall, kg)
 
 
 def other_racks(load: ItLoad, racks: Racks, it_peak_w: Array) -> Array:

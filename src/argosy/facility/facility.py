@@ -65,6 +65,7 @@ def facility(
         "carbon_basis": site.carbon_basis,
         "embodied_carbon_kg": total(embodied(values, made(load, peak), duration_s)),
         "node_w": _levels(load.node),
+        "rack_nodes": racks.nodes_per_rack,
         "rack_limited_by": racks.limited_by,
         "free_cooling_share": None if plant is None else plant.free_cooling_share,
         "overhead_w_per_it_w": None if plant is None else _parts(plant),

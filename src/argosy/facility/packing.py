@@ -107,7 +107,7 @@ def _floor(values: Values, hall: Hall) -> Array:
 
 
 def _footprint(values: Values) -> Array:
-    return values["rack.frame.footprint_width"] * values["rack.frame.footprint_depth"]
+    return values["halls.default.rack_width"] * values["rack.frame.footprint_depth"]
 
 
 def _kw(watts: Array) -> str:

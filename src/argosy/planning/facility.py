@@ -10,6 +10,7 @@ from argosy.facility.packing import airflow_m3_per_s
 from argosy.facts import Values
 from argosy.planning import Plan, plan
 from argosy.planning.context import Context, context
+from argosy.planning.hall import cable_problems, cabling, retrofit
 from argosy.planning.job import JobPlan
 from argosy.planning.money import money_payload
 from argosy.planning.payload import plain
@@ -41,6 +42,8 @@ def facility_payload(scenario: Scenario, draws: int = 500, seed: int = 0) -> dic
     if answer.nominal is None:
         return {**payload, **dict.fromkeys(_PARTS)}
     load, around = _around(setting, answer)
+    cables = cabling(setting, around.racks.nodes_per_rack)
+    problems = cable_problems(setting, cables)
     money = money_payload(setting, answer.nominal, answer.fabrics, answer.drawn)
     body = {
         "boundary": answer.nominal.facility["boundary"],
@@ -48,7 +51,12 @@ def facility_payload(scenario: Scenario, draws: int = 500, seed: int = 0) -> dic
         "tree": drawing(setting.values, around, load),
         "trips_first": around.trips_first,
         "levels": level_table(around),
-        "racks": racks(setting, load, around),
+        "racks": {
+            **racks(setting, load, around),
+            "cabling": cables,
+            "problems": [*around.racks.problems, *problems],
+        },
+        "retrofit": retrofit(setting, load, around),
         "waveform": waveform_payload(setting, load, answer.nominal),
         "cooling": cooling(setting, load, around),
         "power_cap": cap_payload(setting, _longest(answer), load, around, seed=seed),
@@ -110,7 +118,6 @@ def racks(setting: Context, load: ItLoad, around: Building) -> dict[str, Any]:
         "limited_by": packed.limited_by,
         "nodes_by_limit": packed.limits,
         "fits": packed.fits,
-        "problems": list(packed.problems),
     }
 
 

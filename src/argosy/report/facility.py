@@ -70,6 +70,17 @@ def _racks(payload: Mapping[str, Any]) -> RenderableType:
             ("Racks: ", "bold"), f"{write.count(racks['count'])} of {each}; limited by {racks['limited_by']}"
         )
     ]
+    for row in racks["cabling"]:
+        parts = ", ".join(f"{write.count(count)} {name}" for name, count in row["parts"].items())
+        leaf = f"; a leaf joins {write.count(row['racks_per_leaf'])} racks" if "racks_per_leaf" in row else ""
+        lines.append(Text(f"  {row['boundary']}: up to {row['longest_m']:.0f} m, {parts}{leaf}"))
+    existing = payload["retrofit"]
+    if existing is not None:
+        most = existing["carries_accelerators"]
+        room = "any number" if most is None else f"{write.count(most)}"
+        answer = "the hall takes the fleet" if existing["fits"] else "the hall does not take the fleet"
+        wanted = write.count(existing["wanted_accelerators"])
+        lines.append(Text(f"  {answer}: it carries {room} accelerators of {wanted}"))
     return Group(*lines, *(Text(f"  - {problem}") for problem in racks["problems"]))
 
 

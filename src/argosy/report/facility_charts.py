@@ -129,10 +129,11 @@ def life(payload: Mapping[str, Any]) -> Chart:
     base = alt.Chart(_data(rows)).encode(x=alt.X("s:Q", title="seconds"))
     band = base.mark_area(color=_BLUE, opacity=0.35).encode(y=alt.Y("low:Q", title="MW of IT"), y2="high:Q")
     line = base.mark_line(color=_BLUE, strokeWidth=1).encode(y="mean:Q")
-    names = [
-        {"s": event["start_s"], "name": event["kind"]}
-        for event in shown["events"]
-        if event["kind"] != "steps"
+    told = [event for event in shown["events"] if event["kind"] != "steps"]
+    top = max(row["high"] for row in rows)
+    names = [  # one below the other, near the axis, where the lines leave room
+        {"s": event["start_s"], "name": event["kind"], "mw": top * (0.3 - 0.1 * number)}
+        for number, event in enumerate(told)
     ]
     marks = alt.Chart(_data(names)).mark_rule(color=_RED, strokeDash=[3, 3]).encode(x="s:Q")
     words = (

@@ -67,5 +67,5 @@ class Hall(Section):
         None, "what the floor carries", "assumption: a raised floor of the catalog"
     )
     cable_reach_m: Annotated[float, Field(gt=0)] | None = setting(
-        None, "longest cable run between two corners of the hall", "from the racks and their pitch"
+        None, "longest cable that the trays of the hall allow", "not limiting"
     )
