@@ -47,6 +47,14 @@ PLANTS: list[tuple[str, dict[str, Any], str, str]] = [
     ("switches.SN5600.capacity", {"factor": 0.5}, "two-way", "half"),
     ("links.NVLink4.bandwidth", {"factor": 2}, "two-way", "half"),
     ("nodes.DGX-H100.nic_rate", {"factor": 2}, "two-way", "half"),
+    ("accelerators.TPU-v6e.scale_up_bandwidth", {"factor": 2}, "two-way", "both ways"),
+    ("accelerators.TPU-v5p.scale_up_bandwidth", {"factor": 8}, "two-way", "bits taken for bytes"),
+    ("accelerators.TPU-v5e.scale_up_bandwidth", {"factor": 2}, "two-way", "both ways"),
+    ("accelerators.TPU7x.scale_up_bandwidth", {"factor": 2}, "two-way", "both ways"),
+    ("accelerators.MI300X.scale_up_bandwidth", {"factor": 2}, "two-way", "both ways"),
+    ("accelerators.MI355X.scale_up_bandwidth", {"factor": 1 / 8}, "two-way", "bytes taken for bits"),
+    ("optics.SR8-800G.rate", {"factor": 0.5}, "line-rate", "name says 800G"),
+    ("optics.DR4-400G.rate", {"factor": 2}, "line-rate", "name says 400G"),
     # bits for bytes
     ("accelerators.H100-SXM.memory_bandwidth", {"factor": 8}, "memory", "×8"),
     ("accelerators.H200-SXM.memory_bandwidth", {"factor": 1 / 8}, "memory", "×8"),
@@ -81,6 +89,9 @@ PLANTS: list[tuple[str, dict[str, Any], str, str]] = [
     ("nodes.DGX-H100.power_nameplate", {"factor": 10}, "power", "nameplate"),
     ("nodes.GB200-tray.power_nameplate", {"factor": 0.5}, "power", "boards"),
     ("switches.QM9700.power", {"factor": 3}, "power", "above"),
+    ("nodes.DGX-H100.host_power_share", {"factor": 0.5}, "power", "over power_nameplate"),
+    ("racks.GB300-NVL72.liquid_fraction", {"factor": 100}, "range", "per cent"),
+    ("accelerators.H200-SXM.peak_fp32", {"factor": 2}, "family", "sparse"),
     # places and prices
     ("regions.us-texas.carbon_intensity", {"factor": 1000}, "range", "grams"),
     ("regions.us-texas.carbon_intensity", {"kind": "2023"}, "kind", "lifecycle or direct"),
@@ -120,6 +131,38 @@ def test_two_entries_with_one_name() -> None:
     twin = Entry("accelerators", "Twin", ("h100 sxm",), {}, {})
     problems = lint(Catalog({**catalog.entries, ("accelerators", "Twin"): twin}))
     assert [(problem.rule, problem.path) for problem in problems] == [("name", "accelerators.Twin.")]
+
+
+def test_slips_of_two_and_eight_are_found_in_every_bandwidth_and_size() -> None:
+    """×2, ×8 and their inverses in every scale-up bandwidth, port, card and module rate, capacity and memory size."""
+    catalog = load_catalog()
+    names = ("scale_up_bandwidth", "capacity", "port_rate", "nic_rate", "rate", "memory_marketed")
+    unknown = {
+        "MI250X",
+        "MI455X",
+        "Trainium2",
+        "Trainium3",
+        "Ascend-910B",
+        "Ascend-910C",
+        "Ascend-950DT",
+    }  # links
+    excused = {"H800-SXM", "H100-PCIe"}  # their links are cut or missing: `lint_allow` says so
+    comparing = [
+        rule
+        for rule in RULES
+        if rule.__name__ not in ("check_units", "check_sources", "check_kinds", "check_bands")
+    ]
+    before = {str(problem) for rule in comparing for problem in rule(catalog)}
+    missed, planted_in = [], 0
+    for path in catalog.facts:
+        section, entry, name = path.split(".")[0], path.split(".")[1], path.rsplit(".", 1)[1]
+        hardware = section in ("accelerators", "nodes", "switches", "scale_up_switches", "optics")
+        if hardware and name in names and (name != "scale_up_bandwidth" or entry not in unknown | excused):
+            planted_in += 1
+            wrong = planted(path, factor=(2, 8, 0.5, 0.125)[planted_in % 4])
+            found = {str(problem) for rule in comparing for problem in rule(wrong)} - before
+            missed += [] if found else [path]
+    assert missed == [] and planted_in > 100
 
 
 def test_an_exception_needs_its_reason_and_holds_for_one_fact() -> None:

@@ -27,8 +27,12 @@ class Fact:
 
     @property
     def is_assumption(self) -> bool:
-        """True where no source is named, so that the answer must list this number as assumed."""
-        return not self.source or self.source.startswith("assumption")
+        """True where no source is named, so that the answer must list this number as assumed.
+
+        A page without a name ("unnamed web page") is no source: nobody can look there.
+        """
+        source = self.source.strip().lower()
+        return not source or source.startswith(("assumption", "unnamed", "an unnamed"))
 
     def to_dict(self) -> dict[str, Any]:
         """The fact as JSON-ready data; `from_dict` reads it back unchanged."""

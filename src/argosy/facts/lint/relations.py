@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from itertools import pairwise
 from statistics import median
@@ -131,7 +132,7 @@ def _nodes(catalog: Catalog) -> Iterator[tuple[Entry, Entry]]:
 
 
 def check_scale_up(catalog: Catalog) -> Iterator[Problem]:
-    """NVLink gives a GPU its links × their one-way bandwidth: sheets print twice that."""
+    """A device has its links × their one-way bandwidth (NVLink, ICI, xGMI): sheets print twice that, or bits."""
     links = {
         generation: entry
         for entry in (catalog.section("links") if "links" in catalog.sections else [])
@@ -150,7 +151,13 @@ def check_scale_up(catalog: Catalog) -> Iterator[Problem]:
                 yield Problem(entry.path("scale_up_bandwidth"), "two-way", message)
 
 
-_FAMILY = {"peak_bf16": 1.6, "memory_bandwidth": 1.7, "scale_up_bandwidth": 1.6, "memory_marketed": 3.0}
+_FAMILY = {
+    "peak_bf16": 1.6,
+    "peak_fp32": 1.6,
+    "memory_bandwidth": 1.7,
+    "scale_up_bandwidth": 1.6,
+    "memory_marketed": 3.0,
+}
 
 
 def check_family(catalog: Catalog) -> Iterator[Problem]:
@@ -174,8 +181,32 @@ def check_family(catalog: Catalog) -> Iterator[Problem]:
                         )
 
 
+def check_named_rates(catalog: Catalog) -> Iterator[Problem]:
+    """A module or cable whose name states a rate (SR8-800G) has it."""
+    for entry in catalog.section("optics") if "optics" in catalog.sections else []:
+        stated = re.search(r"(\d+)G$", entry.name)
+        if stated and "rate" in entry.facts:
+            ratio = entry.facts["rate"].value / (float(stated[1]) * 1e9)
+            if abs(ratio - 1) > 0.01:
+                message = f"its name says {stated[0]}; this is {times(ratio)}"
+                yield Problem(entry.path("rate"), "line-rate", message)
+
+
+def check_host_share(catalog: Catalog) -> Iterator[Problem]:
+    """The host's share of a node's nameplate is its watts over the node's."""
+    for entry in catalog.section("nodes") if "nodes" in catalog.sections else []:
+        facts = entry.facts
+        if all(name in facts for name in ("host_power_share", "power_host", "power_nameplate")):
+            share = facts["power_host"].value / facts["power_nameplate"].value
+            if abs(facts["host_power_share"].value - share) > 0.01:
+                message = f"power_host over power_nameplate is {share:.3f}"
+                yield Problem(entry.path("host_power_share"), "power", message)
+
+
 RULES: tuple[Rule, ...] = (
     check_capacity,
+    check_named_rates,
+    check_host_share,
     check_memory,
     check_peak_ladder,
     check_measured_matmul,

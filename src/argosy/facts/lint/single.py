@@ -121,6 +121,15 @@ def check_bands(catalog: Catalog) -> Iterator[Problem]:
             )
 
 
+def check_fractions(catalog: Catalog) -> Iterator[Problem]:
+    """Shares and fractions lie between 0 and 1."""
+    for entry, name, fact in facts_of(catalog):
+        if name.endswith(("_fraction", "_share")) and fact.unit == "ratio" and not 0 <= fact.value <= 1:
+            yield Problem(
+                entry.path(name), "range", f"{fact.value:g} is no share: per cent taken for a fraction?"
+            )
+
+
 def check_line_rates(catalog: Catalog) -> Iterator[Problem]:
     """Ports, cards and modules run at rates that exist; 8 or 2 times one of them is a slip."""
     for entry, name, fact in facts_of(catalog):
@@ -175,6 +184,7 @@ RULES: tuple[Rule, ...] = (
     check_sources,
     check_kinds,
     check_bands,
+    check_fractions,
     check_line_rates,
     check_regions,
     check_prices,
