@@ -22,7 +22,8 @@ class Step:
     `lag`: messages that one piece passes one after the other, (2, hops): their latencies add up to the step's, divided
     evenly over the rounds; None: every round waits for its slowest message. `switched`: bytes that every source also
     sends to, and gets from, its scale-up switches, which add them up; `in_network`: the fabric's switches add up what
-    goes to one end, and send the sum back the same way.
+    goes to one end, and send the sum back the same way. `everyone`: over all rounds every source sends to every other
+    with its number in `end` (a rail), which are as many as there are rounds.
     """
 
     phase: str
@@ -34,6 +35,7 @@ class Step:
     lag: Array | None = None
     switched: float = 0.0
     in_network: bool = False
+    everyone: bool = False
 
     @property
     def amount(self) -> Array:
@@ -63,12 +65,12 @@ class Group:
     @property
     def domains(self) -> int:
         """Domains that it touches."""
-        return self.by_domain.shape[0]
+        return len(self.by_domain)
 
     @property
     def members(self) -> int:
         """Ranks in each of them."""
-        return self.by_domain.shape[1]
+        return int(self.by_domain.shape[1])
 
     def on_rail(self, rail: int) -> Array:
         """The members in one place of every domain, (domains,)."""
@@ -83,6 +85,9 @@ def ring(group: Group, message: float, passes: int = 2, closed: bool = True) -> 
     rings, size = group.members, group.size
     turned = (np.arange(rings)[None, :] + np.arange(rings)[:, None]) % rings  # ring c starts at member c
     laps = np.swapaxes(group.by_domain[:, turned], 0, 1).reshape(rings, size)
+    if not closed:  # every chain begins at the one rank that has the message
+        root = np.argmax(laps == group.by_domain[0, 0], axis=1)
+        laps = np.take_along_axis(laps, (np.arange(size)[None, :] + root[:, None]) % size, axis=1)
     after = np.roll(laps, -1, axis=1)
     if not closed:
         laps, after = laps[:, :-1], after[:, :-1]
@@ -238,11 +243,11 @@ def in_fabric(group: Group, message: float) -> Iterator[Step]:
     yield from (replace(step, phase="all-gather inside") for step in inside)
 
 
-def all_to_all(group: Group, message: float, most: int = 32) -> Iterator[Step]:
+def all_to_all(group: Group, message: float) -> Iterator[Step]:
     """What goes to another domain is handed to the neighbour on the receiver's rail, and stays on that rail.
 
-    Inside a domain every pair passes what stays and what is handed on: domains · M/N. Between domains, domain d sends
-    to domain d + s in round s; of more than `most` rounds as many, evenly spread, stand for all.
+    Inside a domain every pair passes what stays and what is handed on: domains · M/N. Between domains, everyone sends
+    members · M/N to everyone on its rail, one after the other.
     """
     size, members, domains = group.size, group.members, group.domains
     if members > 1:
@@ -251,17 +256,9 @@ def all_to_all(group: Group, message: float, most: int = 32) -> Iterator[Step]:
         source = np.repeat(group.by_domain[:, :, None], members - 1, axis=2)
         end = group.by_domain[:, mate]
         yield Step("inside", source.ravel(), end.ravel(), domains * message / size)
-    rounds = np.arange(1, domains)
-    chosen = rounds if len(rounds) <= most else np.unique(np.linspace(1, domains - 1, most).astype(int))
-    for away in chosen:
-        to = np.roll(group.by_domain, -away, axis=0)
-        yield Step(
-            "between",
-            group.by_domain.ravel(),
-            to.ravel(),
-            members * message / size,
-            len(rounds) / len(chosen),
-        )
+    if domains > 1:
+        ranks, rail = group.by_domain.T.ravel(), np.repeat(np.arange(members), domains)
+        yield Step("between", ranks, rail, members * message / size, domains - 1.0, everyone=True)
 
 
 def _in_domain(group: Group, message: float) -> Iterator[Step]:

@@ -40,11 +40,6 @@ class Result:
     passing: np.ndarray
     arrives: np.ndarray
 
-    @property
-    def reached(self) -> np.ndarray:
-        """Fractions of the flows that have a way."""
-        return self.fraction[self.arrives]
-
 
 def offered(graph: LinkGraph, source: np.ndarray) -> np.ndarray:
     """What every flow asks for, (flows,) bit/s: its endpoint's rate over the flows that this sends."""
@@ -96,7 +91,7 @@ def simulate(
         got.reshape(flows, queue_pairs).min(axis=1),
         paths.load(len(graph), each) / rate,
         paths.load(len(graph)) / queue_pairs,
-        paths.arrives.reshape(flows, queue_pairs).all(axis=1),
+        np.asarray(paths.arrives.reshape(flows, queue_pairs).all(axis=1)),
     )
 
 
@@ -153,12 +148,12 @@ def _spread_everywhere(graph: LinkGraph, found: Routes, weight: np.ndarray) -> n
     """Load per link between switches when every endpoint sprays `weight` (endpoints,) to every other of its plane."""
     ends = graph.endpoints
     leaf, into = found.local[ends.switch], found.column[ends.switch]
-    demand = np.zeros(found.table.shape)
-    for plane in np.unique(ends.plane):
-        own = ends.plane == plane
-        sends = np.bincount(leaf[own], weights=weight[own], minlength=demand.shape[1])
-        takes = np.bincount(into[own], minlength=demand.shape[0])
-        demand += takes[:, None] * sends[None, :]
+    columns, nodes = found.table.shape
+    planes = int(ends.plane.max()) + 1
+    sends, takes = np.zeros((planes, nodes)), np.zeros((planes, columns))
+    np.add.at(sends, (ends.plane, leaf), weight)
+    np.add.at(takes, (ends.plane, into), 1.0)
+    demand = takes.T @ sends
     demand[found.table <= 0] = 0.0
     return found.spread_load(demand)
 
@@ -204,7 +199,7 @@ def run_traffic(
         )
 
     def run(number: int) -> Result:
-        if large:
+        if large and isinstance(found, Routes):
             return simulate_all_to_all(graph, found, routing, number)
         source, end = patterns.pattern(graph.endpoints, traffic, number)
         return simulate(graph, found, source, end, routing, number, queue_pairs)

@@ -61,7 +61,7 @@ class LinkGraph:
         """Whether a link joins two nodes that pass traffic on, (links,)."""
         if self.direct:
             return np.ones(len(self), dtype=bool)
-        return (self.tier[self.tail] > 0) & (self.tier[self.head] > 0)
+        return np.asarray((self.tier[self.tail] > 0) & (self.tier[self.head] > 0))
 
     def with_rates(self, share: np.ndarray) -> LinkGraph:
         """The graph with every link's rate times `share` (links,): 0 for one that failed, below 1 for a degraded one."""

@@ -112,7 +112,7 @@ class Routes:
         from argosy.kernels import routes as kernels
 
         load = kernels.spread(self.table, self.set_first, self.set_links, self.head, self.by_distance, demand)
-        return load.reshape(-1, len(self.graph)).sum(axis=0)
+        return np.asarray(load.reshape(-1, len(self.graph)).sum(axis=0))
 
 
 def routes(graph: LinkGraph, up_down: bool = False) -> Routes:

@@ -10,7 +10,7 @@ protocol; what collides is not a share here but seen on the links.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -145,25 +145,26 @@ def _exchange_latency(found: Schedule, network: TieredNetwork, pairs: Sequence[P
 
 
 def _together(steps: tuple[Step, ...]) -> Step:
-    """The same step of several groups as one."""
+    """The same step of several groups as one; rails of different groups get different numbers."""
     one = steps[0]
     if len(steps) == 1:
         return one
+    ends = [step.end + number * len(step.end) * one.everyone for number, step in enumerate(steps)]
     alike = (
         None
         if one.alike is None
         else np.concatenate([step.alike for step in steps if step.alike is not None])
     )
-    return Step(
-        one.phase, np.concatenate([step.source for step in steps]), np.concatenate([step.end for step in steps]),
-        one.bytes, one.rounds, alike, one.lag, one.switched, one.in_network,
-    )  # fmt: skip
+    source = np.concatenate([step.source for step in steps])
+    return replace(one, source=source, end=np.concatenate(ends), alike=alike)
 
 
 def _step_load(wires: Wires, step: Step) -> Array:
     """Bytes of one round on every link."""
     if step.in_network:
         return _tree_of_switches(wires, step)
+    if step.everyone:
+        return wires.everyone_load(step.source, step.end, step.bytes) / step.rounds
     load = wires.load(step.source, step.end, step.amount) if step.bytes else np.zeros(len(wires.capacity))
     if step.switched:
         ports = wires.fabric_links + 2 * step.source
@@ -253,6 +254,7 @@ def schedule_payload(
     algorithm: str | None = None,
     routing: str = "static",
     seed: int = 0,
+    queue_pairs: int = 1,
 ) -> dict[str, Any]:
     """What the flow schedule of one collective over the first `ranks` accelerators takes: the key `schedule`.
 
@@ -269,7 +271,7 @@ def schedule_payload(
             "schedule": None,
             "notes": ["no flow schedule here: accelerators without cards go by the closed form"],
         }
-    wires = wires_of(topology, network, routing, seed)
+    wires = wires_of(topology, network, routing, seed, queue_pairs)
     found = schedules(wires, network, kind, message, np.arange(ranks)[None, :])
     times = {name: seconds(one, network) for name, one in found.items()}
     if algorithm is not None and algorithm not in times:
@@ -287,6 +289,7 @@ def schedule_payload(
             ),
             "wire_s": found[chosen].wire_s(1.0, 1.0),
             "routing": routing,
+            "queue_pairs": queue_pairs,
             "algorithms_s": times,
             "steps": step_rows(found[chosen]),
         }
@@ -302,10 +305,12 @@ def why_not(algorithm: str) -> str:
     return reasons.get(algorithm, "every domain must hold equally many of them")
 
 
-def wires_of(topology: Topology, network: TieredNetwork, routing: str, seed: int = 0) -> Wires:
+def wires_of(
+    topology: Topology, network: TieredNetwork, routing: str, seed: int = 0, queue_pairs: int = 1
+) -> Wires:
     """The wires that a network's schedule needs: its scale-up domain and rate over the topology's cables."""
     inner = network.levels[0]
-    return Wires.of(topology, int(inner.size), float(np.mean(inner.bandwidth)), routing, seed)
+    return Wires.of(topology, int(inner.size), float(np.mean(inner.bandwidth)), routing, seed, queue_pairs)
 
 
 def step_rows(found: Schedule) -> list[dict[str, Any]]:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from argosy.fabric.linkgraph import link_graph
-from argosy.fabric.routing import Routes, routes_for
+from argosy.fabric.routing import SPRAYED, Routes, routes_for
 from argosy.fabric.topologies.design import DesignError, Topology
 
 
@@ -21,7 +21,8 @@ from argosy.fabric.topologies.design import DesignError, Topology
 class Wires:
     """`accelerators` in domains of `domain`, `per_host` of them in a host, over a routed fabric.
 
-    `cards` (accelerators, k): endpoints of the fabric that each uses; `scale_up`: byte/s of a scale-up port one way.
+    `cards` (accelerators, k): endpoints of the fabric that each uses; `scale_up`: byte/s of a scale-up port one way;
+    `queue_pairs`: parts of a message that are hashed apart.
     """
 
     found: Routes
@@ -31,10 +32,17 @@ class Wires:
     domain: int
     cards: np.ndarray
     scale_up: float
+    queue_pairs: int = 1
 
     @classmethod
     def of(
-        cls, topology: Topology, domain: int, scale_up: float, routing: str = "static", seed: int = 0
+        cls,
+        topology: Topology,
+        domain: int,
+        scale_up: float,
+        routing: str = "static",
+        seed: int = 0,
+        queue_pairs: int = 1,
     ) -> Wires:
         """The wires of a tree of hosts. `domain`: accelerators that scale-up links join, whole hosts or one.
 
@@ -57,9 +65,7 @@ class Wires:
         else:
             port = (local * ports // per_host)[:, None]
         cards = (np.arange(len(hosts))[:, None, None] * ports + port[None]).reshape(-1, port.shape[1])
-        return cls(
-            routes_for(graph, routing), routing, seed, len(hosts) * per_host, domain, cards, scale_up
-        )
+        return cls(routes_for(graph, routing), routing, seed, len(hosts) * per_host, domain, cards, scale_up)
 
     @property
     def fabric_links(self) -> int:
@@ -74,7 +80,8 @@ class Wires:
 
     def relay(self, source: np.ndarray, end: np.ndarray) -> np.ndarray:
         """The accelerator over whose card a message leaves: of the sender's domain, in the receiver's place."""
-        return np.minimum(source // self.domain * self.domain + end % self.domain, self.accelerators - 1)
+        place = source // self.domain * self.domain + end % self.domain
+        return np.asarray(np.minimum(place, self.accelerators - 1))
 
     def load(self, source: np.ndarray, end: np.ndarray, amount: np.ndarray | float) -> np.ndarray:
         """What falls on every link, (links + 2 · accelerators,), when `source[f]` sends `amount` (flows,) to `end[f]`.
@@ -91,14 +98,69 @@ class Wires:
         fabric = self.card_load(relay[~inside], end[~inside], amount[~inside])
         return np.concatenate([fabric, ports.ravel()])
 
+    def everyone_load(self, ranks: np.ndarray, label: np.ndarray, amount: float) -> np.ndarray:
+        """What falls on every link when all of `ranks` (n,) send `amount` to all others of their `label` (n,), card to
+        card. Paths are counted, not kept.
+        """
+        width = self.cards.shape[1]
+        cards = self.cards[ranks].ravel()
+        _, number = np.unique(
+            np.repeat(label, width) * width + np.tile(np.arange(width), len(ranks)), return_inverse=True
+        )
+        ends, found = self.found.graph.endpoints, self.found
+        node, column = found.local[ends.switch[cards]], found.column[ends.switch[cards]]
+        if self.routing in SPRAYED:
+            sends = np.zeros((number.max() + 1, found.table.shape[1]))
+            takes = np.zeros((number.max() + 1, found.table.shape[0]))
+            np.add.at(sends, (number, node), 1.0)
+            np.add.at(takes, (number, column), 1.0)
+            demand = takes.T @ sends
+            lost = int(demand[found.table < 0].sum())
+            demand[found.table <= 0] = 0.0
+            load = found.spread_load(demand)
+        else:
+            load, lost = self._walked(cards, number, node, column)
+        if lost:
+            raise DesignError(f"{lost} pairs of cards find no way: cards of one rail must be joined")
+        peers = np.bincount(number)[number] - 1
+        load[ends.up[cards]] += peers
+        load[ends.down[cards]] += peers
+        return np.concatenate([load * amount / width, np.zeros(2 * self.accelerators)])
+
+    def _walked(
+        self, cards: np.ndarray, number: np.ndarray, node: np.ndarray, column: np.ndarray
+    ) -> tuple[np.ndarray, int]:
+        """Pairs of one `number` per link between switches, (links,), walked one by one; and those without a way."""
+        from argosy.kernels import routes as kernels
+
+        found, order = self.found, self.found.graph.endpoints.order[cards]
+        key, load, lost = cards.astype(np.uint64), np.zeros(len(found.head)), 0
+        by_number = np.argsort(number, kind="stable")
+        for own in np.split(by_number, np.cumsum(np.bincount(number))[:-1]):
+            same, begin, weight = np.zeros(len(own), dtype=np.int64), own, np.ones(len(own))
+            if self.routing == "static":  # whoever shares a switch takes the same way to one card
+                _, which, count = np.unique(node[own], return_index=True, return_counts=True)
+                begin, weight = own[which], count.astype(float)
+            more, missed = kernels.count_all(
+                found.table, found.set_first, found.set_links, found.set_divisor, found.head,
+                (node[begin], same[: len(begin)], key[begin], weight), (column[own], same, key[own], order[own]),
+                np.uint64(self.seed), self.routing != "static",
+            )  # fmt: skip
+            load += more
+            lost += missed
+        return load.reshape(-1, self.fabric_links).sum(axis=0), lost
+
     def card_load(self, source: np.ndarray, end: np.ndarray, amount: np.ndarray) -> np.ndarray:
         """What falls on the links of the fabric, (links,), from card to card."""
-        width = self.cards.shape[1]
-        from_card, to_card = self.cards[source].ravel(), self.cards[end].ravel()
-        paths = self.found.paths(from_card, to_card, self.routing, self.seed)
+        parts = self.cards.shape[1] * self.queue_pairs
+        from_card, to_card = (
+            np.repeat(self.cards[ends], self.queue_pairs, axis=1).ravel() for ends in (source, end)
+        )
+        pair = np.tile(np.arange(self.queue_pairs), len(source) * self.cards.shape[1])
+        paths = self.found.paths(from_card, to_card, self.routing, self.seed, pair)
         if not paths.arrives.all():
             raise DesignError(
-                f"{int((~paths.arrives).sum())} of {len(source)} messages between cards find no way: cards of one rail "
-                "must be joined"
+                f"{int((~paths.arrives).sum())} of {len(paths.arrives)} messages between cards find no way: cards of "
+                "one rail must be joined"
             )
-        return paths.load(self.fabric_links, np.repeat(amount / width, width))
+        return paths.load(self.fabric_links, np.repeat(amount / parts, parts))
