@@ -231,3 +231,12 @@ def test_racks_are_those_of_the_facility() -> None:
     assert housing(here).nodes_per_rack == 18
     tree = domain_tree(here.values, here.fleet, here.node_size, housing(here))
     assert (tree["rack"].count, tree["rack"].nodes) == (16, 18)
+
+
+def test_the_documentation_has_the_catalogs_tables() -> None:
+    """docs/reliability.md is written by `python -m argosy.reliability.reference`."""
+    from argosy.reliability.reference import domain_table, preset_table
+
+    text = (Path(__file__).parents[2] / "docs" / "reliability.md").read_text(encoding="utf-8")
+    assert preset_table() in text
+    assert domain_table() in text
