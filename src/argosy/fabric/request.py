@@ -57,6 +57,10 @@ def request_network(
         return TorusNetwork(
             shape, design.rate / 8, share, scale * NET_RING_S[0], mean_links=twisted_mean_links(design)
         )
+    if design.topology == "supernode":
+        raise DesignError(
+            "the collectives of a supernode are those of its accelerator: ask with a scenario whose fleet names it"
+        )
     switch = design.switch and load_catalog().entry("switches", design.switch).text.get("protocol")
     transport = Transport(protocol or switch or "infiniband")
     if f"transports.{transport.protocol}.delivered" not in values.facts:
