@@ -65,7 +65,8 @@ class Wires:
         else:
             port = (local * ports // per_host)[:, None]
         cards = (np.arange(len(hosts))[:, None, None] * ports + port[None]).reshape(-1, port.shape[1])
-        return cls(routes_for(graph, routing), routing, seed, len(hosts) * per_host, domain, cards, scale_up)
+        found, count = routes_for(graph, routing), len(hosts) * per_host
+        return cls(found, routing, seed, count, domain, cards, scale_up, queue_pairs)
 
     @property
     def fabric_links(self) -> int:
