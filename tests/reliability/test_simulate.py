@@ -58,7 +58,7 @@ def test_simulate_gives_the_contract(capsys: pytest.CaptureFixture[str], tmp_pat
     assert answer["views"]["ettr"] == pytest.approx(good["mean"], rel=1e-12)
     assert good["mean"] == pytest.approx(answer["closed_form_goodput"], abs=4 * good["stderr"] + 2e-3)
     assert sum(each["mean"] for each in answer["failures"].values()) > 0
-    assert chart.read_text(encoding="utf-8").count("<svg") == 6
+    assert chart.read_text(encoding="utf-8").count("<figure>") == 6
 
 
 def test_simulate_tells_a_wrong_job(capsys: pytest.CaptureFixture[str]) -> None:

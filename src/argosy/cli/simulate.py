@@ -35,9 +35,9 @@ def simulate(
 
         show(answer)
     if html is not None:
-        from argosy.cli.simulate_report import page
+        from argosy.report.lives_html import lives_html
 
-        html.write_text(page(answer), encoding="utf-8")
+        html.write_text(lives_html(answer), encoding="utf-8")
         print(f"argosy: wrote {html}", file=sys.stderr)
     if not answer["finishes"]:
         raise typer.Exit(INFEASIBLE)
