@@ -156,6 +156,14 @@ def test_slurm_blocks_and_their_sizes(written):
     assert "BlockSizes=4,16" in written(Design("fat-tree", 64, 1, 8, 40e9, tiers=3), "slurm-block")[0]
 
 
+def test_blocks_are_scale_up_domains_where_those_join_nodes(tmp_path):
+    design = Design("rail-optimized", 40, 4, 64, 400e9)
+    notes = write(build(design), "slurm-block", tmp_path / "blocks", nodes_per_domain=18)
+    text = (tmp_path / "blocks").read_text(encoding="utf-8")
+    assert re.findall(r"^BlockName=\S+ Nodes=(\S+)$", text, re.M) == ["host-[01-18]", "host-[19-36]"]
+    assert "BlockSizes=18" in text and "4 of 18 nodes" in notes[0]
+
+
 @pytest.mark.parametrize("kind", ["slurm-tree", "slurm-block"])
 def test_slurm_refuses_what_is_no_tree_of_nodes(written, kind):
     with pytest.raises(DesignError, match="torus"):
@@ -213,6 +221,24 @@ def test_astra_sim_torus_and_uneven_domains(written):
     uneven, _ = written(Design("rail-optimized", 50, 8, 64, 400e9), "astra-sim")
     counts = re.search(r"npus_count: \[ (.*) \]", uneven)[1]
     assert np.prod([int(count) for count in counts.split(", ")]) == 400
+
+
+def test_astra_sim_keeps_the_scale_up_domain(tmp_path):
+    """Racks of 72 do not divide leaf domains of 128: it is the leaf that gives way."""
+    from types import SimpleNamespace
+
+    from argosy.fabric.exports import astra_sim
+    from argosy.fabric.network import TieredNetwork
+
+    hop = (SimpleNamespace(ring_s=2e-6),)
+    levels = [
+        SimpleNamespace(name=name, size=size, bandwidth=1e9, ring=hop)
+        for name, size in (("scale-up", 72), ("leaf", 128), ("all", np.inf))
+    ]
+    network = TieredNetwork(levels, 4608, (), (), (), ())
+    assert "npus_count: [ 72, 64 ]" in list(astra_sim.lines(network, "x"))
+    network = TieredNetwork(levels, 100, (), (), (), ())
+    assert "npus_count: [ 100 ]" in list(astra_sim.lines(network, "x"))
 
 
 @pytest.mark.parametrize("design", [TREE, Design("fat-tree", 4096, 1, 32, 400e9)])

@@ -36,16 +36,17 @@ def _rings(network: TorusNetwork) -> list[tuple[str, int, float, float, str]]:
 def _switches(network: TieredNetwork) -> list[tuple[str, int, float, float, str]]:
     """Nested domains: one switch per level that joins more than one domain, at NCCL's shortest hop over its wires.
 
-    The simulator's dimensions divide each other: a level whose domains do not fill the next evenly is merged into it.
+    The simulator's dimensions divide each other: a level whose domains hold no whole number of those inside is passed
+    over; the inside ones give way only to the last level, which is all accelerators.
     """
     found: list[tuple[str, int, float, float, str]] = []
     sizes = [1]
     for level in network.levels:
         size = int(min(level.size, network.accelerators))
-        while size % sizes[-1]:
+        while size == network.accelerators and size % sizes[-1]:
             sizes.pop()
             found.pop()
-        if size > sizes[-1]:
+        if size > sizes[-1] and size % sizes[-1] == 0:
             latency = float(level.ring[0].ring_s) / 2
             found.append(("Switch", size // sizes[-1], float(level.bandwidth), latency, level.name))
             sizes.append(size)

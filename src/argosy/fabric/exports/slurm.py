@@ -36,25 +36,30 @@ def tree_lines(topology: Topology) -> Iterator[str]:
         below = own
 
 
-def block_lines(topology: Topology) -> tuple[list[str], list[str]]:
-    """`BlockName=… Nodes=…` per leaf domain and `BlockSizes=…`; and notes.
+def block_lines(topology: Topology, nodes_per_domain: int = 1) -> tuple[list[str], list[str]]:
+    """`BlockName=… Nodes=…` per block and `BlockSizes=…`; and notes.
 
-    A block with fewer nodes than the first of BlockSizes stops slurmctld (its block_record.c), so that one is written
-    as a comment and noted: its nodes run jobs that need no block, or the size is set lower by hand.
+    A block is a scale-up domain where one joins several nodes (`nodes_per_domain`: 18 for NVL72), else a leaf domain. A
+    block with fewer nodes than the first of BlockSizes stops slurmctld (its block_record.c), so that one is written as a
+    comment and noted: its nodes run jobs that need no block, or the size is set lower by hand.
     """
-    levels = _levels(topology)
     hosts = np.flatnonzero(topology.cables.tier_of_nodes() == 0)
     names = node_names(topology.cables)
-    members = levels[0].domain[hosts]
+    levels = _levels(topology)
+    if nodes_per_domain > 1:
+        members = np.arange(len(hosts)) // nodes_per_domain
+        blocks = _numbered("domain", int(members.max()) + 1)
+        higher: list[Reach] = []  # rails cross racks: which racks share leaves says little
+    else:
+        members, higher = levels[0].domain[hosts], levels[1:]
+        blocks = _domain_names(topology, levels[0], names)
     sizes = np.bincount(members)
-    base = int(
-        np.bincount(sizes).argmax()
-    )  # the commonest: short blocks are the last, or those with missing nodes
-    lines = [
+    base = int(np.bincount(sizes).argmax())  # the commonest: short ones are the last, or have lost nodes
+    head = (
         f"# {topology.design.topology}: {len(hosts)} nodes; TopologyPlugin=topology/block; written by argosy"
-    ]
-    notes = []
-    for number, name in enumerate(_domain_names(topology, levels[0], names)):
+    )
+    lines, notes = [head], []
+    for number, name in enumerate(blocks):
         nodes = compress([names[host] for host in hosts[members == number]])
         short = sizes[number] < base
         lines.append(f"{'# short: ' if short else ''}BlockName={name} Nodes={nodes}")
@@ -63,21 +68,20 @@ def block_lines(topology: Topology) -> tuple[list[str], list[str]]:
                 f"block {name} has {sizes[number]} of {base} nodes: Slurm 24 stops at a short block, so that it is "
                 "written as a comment"
             )
-    lines.append(
-        f"BlockSizes={','.join(str(base * times) for times in _multiples(levels, hosts, sizes == base))}"
-    )
+    times = _multiples([level.domain[hosts] for level in higher], members, sizes == base)
+    lines.append(f"BlockSizes={','.join(str(base * each) for each in times)}")
     return lines, notes
 
 
-def _multiples(levels: list[Reach], hosts: np.ndarray, full: np.ndarray) -> list[int]:
-    """1, then the full blocks of each higher domain where that is a power of two, which is all that Slurm takes."""
+def _multiples(higher: list[np.ndarray], members: np.ndarray, full: np.ndarray) -> list[int]:
+    """1, then the full blocks of each higher domain where that is a power of two, which is all that Slurm takes.
+
+    `higher`: per level the domain of every host, shape (hosts,); `members`: its block; `full` (blocks,): whether it is.
+    """
     found = [1]
-    for level in levels[1:]:
-        inside = {
-            int(np.count_nonzero(full[np.unique(levels[0].domain[hosts[level.domain[hosts] == number]])]))
-            for number in range(level.count())
-        }
-        times = max(inside)
+    for domain in higher:
+        inside = np.unique(np.stack([domain, members]), axis=1)
+        times = int(np.bincount(inside[0], weights=full[inside[1]]).max())
         if times > found[-1] and times & (times - 1) == 0:
             found.append(times)
     return found
@@ -111,5 +115,9 @@ def _domain_names(topology: Topology, level: Reach, names: list[str]) -> list[st
     if (inside == 1).all():
         order = np.argsort(level.domain[switches], kind="stable")
         return [names[switch] for switch in switches[order]]
-    width = len(str(level.count()))
-    return [f"{level.name}-unit-{number:0{width}d}" for number in range(1, level.count() + 1)]
+    return _numbered(f"{level.name}-unit", level.count())
+
+
+def _numbered(stem: str, count: int) -> list[str]:
+    """`leaf-unit-01` and so on."""
+    return [f"{stem}-{number:0{len(str(count))}d}" for number in range(1, count + 1)]
