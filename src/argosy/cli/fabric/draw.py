@@ -78,7 +78,7 @@ def draw(
     if export is not None:
         from argosy.cli.fabric.export import export as write
 
-        _add(payload, {"notes": write(drawn, *export, network)})
+        _add(payload, {"notes": write(drawn, *export, network, scenario, accelerator)})
     if picture:
         from argosy.cli.fabric.picture import draw_pictures
 
