@@ -57,6 +57,14 @@ def test_market_prices_have_band_date_and_source(values: Values) -> None:
     assert all(row["verified"] and row["source"] for row in rows)
 
 
+def test_the_market_has_a_history(values: Values) -> None:
+    rented = {row["path"]: row["history"] for row in market(values, "A100-80GB-SXM")}
+    years = [row["year"] for row in rented["on-demand"]]
+    assert years == sorted(years) and years[0] == 2022
+    assert all(row["low"] <= row["usd"] <= row["high"] for rows in rented.values() for row in rows)
+    assert market(values, "H200-SXM")[0]["history"][-1]["kind"]  # of how many listings
+
+
 def test_from_which_use_on_owning_is_cheaper(values: Values) -> None:
     """1.90 an hour at 95 % use costs 1.805 for every hour there is; against 2.95 on demand that is 61.2 % of them."""
     rows = {row["path"]: row for row in rent_or_buy(values, 1.90, "H100-SXM")}

@@ -124,3 +124,27 @@ def test_mistakes_in_an_entry_are_all_told() -> None:
         and "'400 Gb/s'" in second
         and second.startswith("a.yaml:4:5: ")
     )
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        ("3.0 to 3.4 TB/s", (3.2e12, 3.0e12, 3.4e12)),
+        ("3.0–3.4 TB/s", (3.2e12, 3.0e12, 3.4e12)),
+        ({"value": "3.35 TB/s", "low": "3 TB/s"}, (3.35e12, 3.0e12, None)),
+    ],
+)
+def test_a_range_is_its_middle_with_its_ends(
+    given: object, expected: tuple[float, float, float | None]
+) -> None:
+    fact = load_catalog().with_overrides({PATH: given}).facts[PATH]
+    assert (fact.value, fact.low, fact.high) == pytest.approx(expected)
+    assert ("range" in fact.note or fact.note.startswith("given as")) == isinstance(given, str)
+
+
+@pytest.mark.parametrize(
+    "prose", ["747 with DAC; up to 1500 with multimode optics", "about 747 W", "4 to 3 kW"]
+)
+def test_prose_is_refused_with_an_example(prose: str) -> None:
+    with pytest.raises(FactError, match=r"QM9700.*(write|for example|outside)"):
+        load_catalog().with_overrides({"switches.QM9700.power": prose})

@@ -52,8 +52,21 @@ def market(values: Values, accelerator: str) -> list[dict[str, Any]]:
                     "kind": fact.kind,
                     "source": fact.source,
                     "note": fact.note,
+                    "history": history(values, accelerator, name),
                 }
             )
+    return rows
+
+
+def history(values: Values, accelerator: str, name: str) -> list[dict[str, Any]]:
+    """Published prices of earlier years, oldest first: year, median, lowest, highest, of how many listings."""
+    start = f"price_history.{accelerator}.{name}_"
+    rows = []
+    for path in sorted(path for path in values.facts if path.startswith(start)):
+        fact = values.facts[path]
+        low, high = (fact.value if end is None else end for end in (fact.low, fact.high))
+        year = int(path.removeprefix(start))
+        rows.append({"year": year, "usd": fact.value, "low": low, "high": high, "kind": fact.kind})
     return rows
 
 

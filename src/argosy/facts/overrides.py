@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -66,12 +67,13 @@ def add_entry(
 
 
 def read_fact(data: Any, unit: str, known: Fact | None, where: str) -> Fact:
-    """The fact that `data` states in `unit`: a quantity, or {value, low, high, source, kind, note, unit...}.
+    """The fact that `data` states in `unit`: a quantity, a range ("132 to 155 kW"), or {value, low, high, source, kind,
+    note, unit...}.
 
     What the number counts (`kind`) is taken over from the `known` fact; its band is not: a new value without
     a band is exact. A number without a unit is accepted with `unit:` beside it.
     """
-    fields = data if isinstance(data, Mapping) else {"value": data}
+    fields = data if isinstance(data, Mapping) else _ranged(data)
     if unknown := [str(key) for key in fields if key not in _FIELDS]:
         raise FactError(f"{where}: unknown field {unknown[0]!r}; {suggest(unknown[0], _FIELDS, _FIELDS)}")
     if fields.get("value") is None:
@@ -91,6 +93,27 @@ def read_fact(data: Any, unit: str, known: Fact | None, where: str) -> Fact:
     return Fact(
         value, unit, low, high, kind, source, str(fields.get("verified") or ""), str(fields.get("note") or "")
     )
+
+
+_RANGE = re.compile(r"\s*([\d.]+)\s*(?:–|to|\.\.)\s*([\d.]+)(\s*\D.*)?")
+
+
+def _ranged(data: Any) -> dict[str, Any]:
+    """A quantity, or a range such as "132 to 155 kW": its middle, with its ends as the band."""
+    match = _RANGE.fullmatch(data) if isinstance(data, str) else None
+    if match is None:
+        return {"value": data}
+    low, high, unit = match[1], match[2], match[3] or ""
+    try:
+        middle = (float(low) + float(high)) / 2
+    except ValueError:
+        return {"value": data}
+    return {
+        "value": f"{middle:.12g}{unit}",
+        "low": f"{low}{unit}",
+        "high": f"{high}{unit}",
+        "note": f"given as {data}",
+    }
 
 
 def _number(value: Any, stated: Any, unit: str, where: str) -> float:
