@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import fields, is_dataclass, replace
 from typing import Any
 
@@ -43,10 +44,9 @@ def drawn_lives(
     work = np.broadcast_to(np.asarray(work_s, dtype=float), (draws,))
     keys = np.random.SeedSequence([seed, 77]).generate_state(draws, np.uint64)
     seconds, failures = np.zeros((draws, len(STATES))), np.zeros(draws)
+    parts = [_entry(each, draws) for each in (rates, cost, recovery, maintenance, form, hazards)]
     for i in range(draws):
-        own_rates, own_cost, own_recovery, own_maintenance, own_form, own_hazards = (
-            _at(each, i, draws) for each in (rates, cost, recovery, maintenance, form, hazards)
-        )
+        own_rates, own_cost, own_recovery, own_maintenance, own_form, own_hazards = (part(i) for part in parts)
         job = job_record(work[i], nodes, own_cost, own_recovery, own_maintenance, own_form, own_hazards)
         own_rates = in_copies(own_rates, own_recovery)
         w = world(own_rates, own_hazards, job, own_recovery.spare_nodes, float(own_recovery.repair_s))
@@ -57,20 +57,30 @@ def drawn_lives(
     return Lives(dict(zip(STATES, seconds.T, strict=True)), failures, form)
 
 
-def _at(value: Any, i: int, draws: int) -> Any:
-    """`value` with the i-th entry in place of every array over draws, in dataclasses, tuples and mappings too."""
+def _entry(value: Any, draws: int) -> Callable[[int], Any]:
+    """i ↦ `value` with the i-th entry in place of every array over draws, in dataclasses, tuples and mappings too.
+
+    What holds no such array is handed on as it is.
+    """
+    varying = _varying(value, draws)
+    return varying if varying is not None else lambda i: value
+
+
+def _varying(value: Any, draws: int) -> Callable[[int], Any] | None:
+    """As `_entry`, None where nothing varies."""
     if isinstance(value, np.ndarray):
-        return value[i] if value.shape == (draws,) else value
+        return value.__getitem__ if value.shape == (draws,) else None
     if is_dataclass(value) and not isinstance(value, type):
-        changed = {f.name: _at(own, i, draws) for f in fields(value) if _holds(own := getattr(value, f.name))}
-        return replace(value, **changed) if changed else value
-    if isinstance(value, tuple):
-        return tuple(_at(each, i, draws) for each in value)
+        parts = {f.name: inner for f in fields(value) if (inner := _varying(getattr(value, f.name), draws))}
+        return (lambda i: replace(value, **{name: each(i) for name, each in parts.items()})) if parts else None
     if isinstance(value, dict):
-        return {key: _at(each, i, draws) for key, each in value.items()}
-    return value
-
-
-def _holds(value: Any) -> bool:
-    """Whether a value can hold an array over draws."""
-    return isinstance(value, np.ndarray | tuple | dict) or is_dataclass(value)
+        own = {key: inner for key, each in value.items() if (inner := _varying(each, draws))}
+        return (lambda i: value | {key: each(i) for key, each in own.items()}) if own else None
+    if isinstance(value, tuple):
+        members = [_varying(each, draws) for each in value]
+        if not any(members):
+            return None
+        return lambda i: tuple(
+            each if inner is None else inner(i) for each, inner in zip(value, members, strict=True)
+        )
+    return None
