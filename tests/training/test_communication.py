@@ -46,6 +46,14 @@ def test_tensor_parallel_volumes_of_a_dense_layer(small):
     assert passes.backward.tolist() == [6 * hidden, 2 * hidden]
 
 
+def test_activations_converted_before_the_gather_travel_at_half_the_bytes(small):
+    layout = Layouts.one(tp=8, sequence_parallel=[True, False])
+    wide, narrow = (tensor_parallel(layer(small, layout), Recorder(), layout, b) for b in (2.0, 1.0))
+    hidden = 4096 * 4096 * 2
+    assert (wide.forward - narrow.forward).tolist() == [2 * hidden / 2, 0]  # two gathers; an all-reduce stays
+    assert (wide.backward - narrow.backward).tolist() == [4 * hidden / 2, 0]
+
+
 def test_full_recomputation_repeats_the_forward_exchange(small):
     layout = Layouts.one(tp=8, recompute=[0, 2])
     passes = tensor_parallel(layer(small, layout), Recorder(), layout)

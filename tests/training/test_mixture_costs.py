@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from argosy.training import Job, Layouts, Stack
+from argosy.training import Job, Layouts, Overlap, Stack, evaluate
 from argosy.training.blocks import blocks
 from argosy.training.communication import expert_parallel
 from argosy.training.costs import compute_costs
@@ -67,17 +67,55 @@ def test_fused_experts_keep_no_activation_or_conversion_of_their_own(device, dee
     assert fused.memory < apart.memory and fused.gemm == pytest.approx(apart.gemm)
 
 
-def test_windowed_layers_may_have_a_kernel_of_their_own(device, small):
+def test_a_kernel_may_mask_what_lies_outside_a_window_instead_of_skipping_it(device, small):
     windowed = small.model_copy(update={"sliding_window": 128, "windowed_layers": [0]})
-    job = Job(model=windowed, sequence_length=4096, global_batch_sequences=8)
-    kinds = blocks(job, Layouts.one())
+    kinds = blocks(Job(model=windowed, sequence_length=4096, global_batch_sequences=8), Layouts.one())
     names = [name for name in kinds if name not in ("embedding", "head")]
     assert len(names) == 2
-    for name in names:
-        work = kinds[name].work
-        fused, apart = (
-            costs(device, work, windowed_attention=kernel).forward.attention
-            for kernel in ("", "unfused-no-dropout")
-        )
-        short = np.all(work.attentions[0].context < 4096)
-        assert (apart > 3 * fused) if short else (apart == fused)
+    skipped, masked = (
+        {name: costs(device, kinds[name].work, masked_windows=m).forward.attention for name in names}
+        for m in (False, True)
+    )
+    short = next(name for name in names if np.all(kinds[name].work.attentions[0].context < 4096))
+    whole = next(name for name in names if name != short)
+    assert masked[short] == masked[whole] == skipped[whole] > 2 * skipped[short]
+
+
+def test_a_scale_per_row_converts_the_backwards_operands_along_both_directions(device, small):
+    work = work_of(small, Layouts.one(), "dense")
+    one, two = (costs(device, work, precision="fp8", cast_orientations=n) for n in (1, 2))
+    assert two.forward.memory == pytest.approx(one.forward.memory)
+    elements = sum(gemm.m * (gemm.k + gemm.n) for gemm in work.gemms)
+    moved = elements * device.curves.gemm["fp8"].cast_bytes / (3.35e12 * device.curves.memory_efficiency)
+    assert two.backward.memory - one.backward.memory == pytest.approx(moved)
+
+
+def test_reserved_multiprocessors_slow_products_and_attention_alone(device, deepseek_v3):
+    plain = costs(device, work_of(deepseek_v3, Layouts.one(**LAYOUT)))
+    slow = plain.slowed(132 / 112)
+    for before, after in ((plain.forward, slow.forward), (plain.backward, slow.backward)):
+        assert after.gemm / before.gemm == pytest.approx(132 / 112) == after.attention / before.attention
+        assert after.memory == before.memory
+
+
+def test_multiprocessors_are_reserved_only_where_an_exchange_hides(device, network, deepseek_v3):
+    def compute(ep, overlap):
+        job = Job(deepseek_v3, 4096, 512, overlap=Overlap(ep=overlap))
+        stacks = (Stack.preset("deepseek", reserved=share) for share in (0.0, 20 / 132))
+        layout = Layouts.one(dp=64, ep=ep, grad_accumulation=8)
+        return [evaluate(job, device, network, stack, layout).breakdown["compute"][0] for stack in stacks]
+
+    free, reserved = compute(64, True)
+    assert 1.08 < reserved / free < 132 / 112
+    for ep, overlap in ((1, True), (64, False)):
+        free, reserved = compute(ep, overlap)
+        assert reserved == free
+
+
+def test_rotary_positions_in_separate_operations_move_six_times_as_much(device, small):
+    work = work_of(small, Layouts.one(), "dense")
+    fused, apart = (
+        costs(device, work, fused_rotary=f, memory_traffic=1.0).forward.memory for f in (True, False)
+    )
+    rotated = 4096 * (32 + 8) * 128 * 2.0 * 2  # tokens × heads × dimension × BF16, read and written
+    assert apart - fused == pytest.approx(5 * rotated / (3.35e12 * device.curves.memory_efficiency))

@@ -113,7 +113,7 @@ def test_words_of_a_row():
     odd = Row({"accelerator": "H100 96GB HBM2e 2.4TB/s (non-standard)"})
     assert eras.accelerator(odd) == (
         "H100-SXM",
-        {"peak_share": eras.BETWEEN_SXM_AND_NVL, "memory_bandwidth": 2.4e12, "memory_bytes": 96e9},
+        {"power": eras.META_H100_WATTS, "memory_bandwidth": 2.4e12, "memory_bytes": 96e9},
     )
     for framework, stack in (
         ("NeMo/Megatron-Core (v24.11.1)", "megatron-core"),
@@ -135,6 +135,8 @@ def test_words_of_a_row():
         ({**june, "accelerator": "B300", "model": "Qwen3_30B"}, "megatron-bridge-fused"),
         ({**june, "accelerator": "GB200", "precision": "BF16"}, "megatron-bridge"),
         ({**june, "accelerator": "GB200", "framework": "Megatron-Bridge 26.04"}, "megatron-bridge"),
+        ({**june, "accelerator": "H100", "precision": "FP8", "model": "Qwen3_30B"}, "megatron-core"),
+        ({**june, "accelerator": "H100", "precision": "FP8"}, "megatron-bridge"),
     ):
         assert eras.era(Row(row)).stack == stack
     for text, format in (
@@ -198,7 +200,18 @@ def test_what_a_rows_words_change_in_its_stack():
     assert eras.stack_changes(again, core) == {"recomputes_experts": True}
     assert eras.recompute_modes(again, core) == (("selective",), True)
     sinks = eras.stack_changes(Row({"model": "GPT OSS 120B"}), core)
-    assert sinks["windowed_attention"] == "unfused-no-dropout"
+    assert sinks == {"masked_windows": True, "fused_rotary": False, "dispatcher": "all-to-all"}
+    assert eras.stack_changes(Row({"model": "DeepSeekV3"}), core) == {"node_limit": 4.0}
+    assert eras.fused_loss(Row({"recompute": "none (cef)"}), core) and not eras.fused_loss(Row({}), core)
+    titan = eras.era(Row({"framework": "torchtitan"}))
+    for words, changes in (
+        ("fp8 rowwise", {"cast_orientations": 2}),
+        ("fp8 tensorwise", {"tp_gather_bytes": 1.0}),
+    ):
+        assert eras.stack_changes(Row({"precision": words}), titan) == changes
+    for notes, overlaps in (("vanilla TP; seq 8192 assumed", False), ("AsyncTP, 1F1B", True), ("", False)):
+        assert eras.asynchronous_tp(Row({"notes": notes}), titan) is overlaps
+    assert eras.asynchronous_tp(Row({}), core)
     assert eras.imbalance(Row({"notes": "dropless (unforced); NNODES=32"})) == eras.UNFORCED_IMBALANCE
     assert eras.imbalance(Row({"notes": "forced balance"})) is None
     assert eras.expert_tensor_parallel(Row({"framework": "Megatron-Bridge 25.09"}), 4, True)[0] == 1

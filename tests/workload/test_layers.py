@@ -139,3 +139,27 @@ def test_unknown_kind_says_what_to_write():
         layer_work(LLAMA_8B, "moe", sequence_length=SEQUENCE, micro_batch=1)
     with pytest.raises(ValueError, match="none, selective or full"):
         flops.hardware_per_token(LLAMA_8B, SEQUENCE, "some")
+
+
+def moved(model: ModelArchitecture, kind: str, name: str, **layout: object) -> tuple[float, float]:
+    """Bytes of one memory-bound operation, forward and backward; zeros where the layer has none."""
+    work = layer_work(model, kind, **{"sequence_length": SEQUENCE, "micro_batch": 1, **layout})
+    found = [op for op in work.memory_operations if op.name == name]
+    return (float(found[0].forward_bytes), float(found[0].backward_bytes)) if found else (0.0, 0.0)
+
+
+def test_bias_gradients_read_the_gradient_of_every_biased_product_once():
+    """GPT-3: 3 h of queries, keys and values, h after attention, 4 h and h of the feed-forward, in BF16."""
+    assert moved(GPT_3, "dense", "bias_gradients") == (0.0, SEQUENCE * 9 * 12288 * 2.0)
+    divided = SEQUENCE * (7 / 8 + 2 / 8) * 12288 * 2.0  # with sequence parallelism all of it is divided
+    assert moved(GPT_3, "dense", "bias_gradients", tp=8)[1] == pytest.approx(divided)
+    assert moved(LLAMA_8B, "dense", "bias_gradients") == (0.0, 0.0)
+
+
+def test_biases_of_experts_move_what_is_dispatched_in_fp32():
+    """Mixtral with biases: of each of the two copies of a token 28 bytes per hidden element forward, 40 back."""
+    biased = MIXTRAL.model_copy(update={"ffn_bias": True})
+    copies = SEQUENCE * 2 * 4096
+    assert moved(biased, "moe", "experts_bias") == (28.0 * copies, 40.0 * copies)
+    assert moved(biased, "moe", "bias_gradients")[1] == SEQUENCE * 2 * 2 * 14336 * 2.0
+    assert moved(MIXTRAL, "moe", "experts_bias") == (0.0, 0.0)

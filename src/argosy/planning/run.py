@@ -115,9 +115,11 @@ def _drawn_job(context: Context, job: JobPlan, draws: int, seed: int) -> JobRun:
     main = None
     for stage in job.stages:
         steps = stage.drawn(on)
-        work = work + stage.steps * steps.step_s * residual
-        main = steps if stage is job.main else main
+        factor = training.bounded_residual(residual, on.device, steps)
+        work = work + stage.steps * steps.step_s * factor
+        main = (steps, factor) if stage is job.main else main
     assert main is not None  # job.main is one of job.stages
+    step, off = main
     life = job_life(context, job)
     work = np.broadcast_to(work, (draws,))
     lived = life.lives(work, draws, seed)
@@ -125,9 +127,9 @@ def _drawn_job(context: Context, job: JobPlan, draws: int, seed: int) -> JobRun:
         job,
         work,
         lived.seconds,
-        main.step_s * residual,
-        main.tokens_per_s / residual,
-        main.mfu["parameters_only"] / residual,
+        step.step_s * off,
+        step.tokens_per_s / off,
+        step.mfu["parameters_only"] / off,
         life,
         lived.closed_form.interval_s,
         lived.failures,

@@ -9,7 +9,15 @@ from argosy.training.search import Search, search
 from argosy.training.stack import PRESETS, Stack, stack_facts
 from argosy.training.step import BREAKDOWN, Steps, evaluate
 from argosy.training.timeline import simulate_layout
-from argosy.training.uncertainty import GRADES, grade, residual_draws, residual_facts, residual_sigma
+from argosy.training.uncertainty import (
+    GRADES,
+    bounded_residual,
+    ceiling_seconds,
+    grade,
+    residual_draws,
+    residual_facts,
+    residual_sigma,
+)
 
 __all__ = [
     "BREAKDOWN",
@@ -26,6 +34,8 @@ __all__ = [
     "Simulation",
     "Stack",
     "Steps",
+    "bounded_residual",
+    "ceiling_seconds",
     "device_facts",
     "evaluate",
     "exclusions",

@@ -50,19 +50,23 @@ def exposed(seconds: Array, hidden: Array, window: Array, drag: Array = 0.0) -> 
     return seconds - (1 - drag) * np.minimum(np.clip(hidden, 0.0, 1.0) * seconds, window)
 
 
-def tensor_parallel(work: LayerWork, network: Network, layouts: Layouts) -> Passes:
+def tensor_parallel(
+    work: LayerWork, network: Network, layouts: Layouts, gather_bytes: float = ACTIVATION_BYTES
+) -> Passes:
     """Tensor parallelism's collectives in one block, each over the hidden state of the group's tokens.
 
     With sequence parallelism an exchange is an all-gather and a reduce-scatter, and the backward gathers the
     inputs once more for the weight gradients (Korthikanti et al. 2022, arXiv:2205.05198, section 4.2.2);
-    without it, an all-reduce. Full recomputation repeats the forward's.
+    without it, an all-reduce. Full recomputation repeats the forward's. `gather_bytes`: bytes per element
+    that is gathered (1: converted to FP8 before).
     """
     x, sharded, parallel = work.extra, layouts.sequence_parallel, layouts.tp > 1
     if not parallel.any():
         return Passes()
+    narrow = gather_bytes / ACTIVATION_BYTES
     gather, scatter, reduce = (
-        network.collective(kind, x["tp_bytes"], layouts.tp, 1)
-        for kind in ("all_gather", "reduce_scatter", "all_reduce")
+        network.collective(kind, x["tp_bytes"] * share, layouts.tp, 1)
+        for kind, share in (("all_gather", narrow), ("reduce_scatter", 1.0), ("all_reduce", 1.0))
     )
     exchange = np.where(parallel, np.where(sharded, gather + scatter, reduce), 0.0)
     regather = np.where(parallel & sharded, gather, 0.0) * x["tp_regather"]

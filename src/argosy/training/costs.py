@@ -56,6 +56,17 @@ class Compute:
     recompute: Parts
     weight_gradient: Array
 
+    def slowed(self, factor: Array) -> Compute:
+        """The same with products and attention `factor` times as long: on fewer multiprocessors. What is
+        bound by memory takes as long as before.
+        """
+
+        def of(parts: Parts) -> Parts:
+            return replace(parts, gemm=parts.gemm * factor, attention=parts.attention * factor)
+
+        forward, backward, again = of(self.forward), of(self.backward), of(self.recompute)
+        return Compute(forward, backward, again, self.weight_gradient * factor)
+
 
 def compute_costs(device: Device, stack: Stack, precision: str, work: LayerWork, recompute: Array) -> Compute:
     """Seconds of one layer (or embedding, or head) for one micro-batch on one rank.
@@ -84,8 +95,13 @@ def compute_costs(device: Device, stack: Stack, precision: str, work: LayerWork,
     return Compute(forward, backward, again, weight)
 
 
-# Memory-bound operations of the routed feed-forward (workload/feed_forward.py).
-ROUTING = ("router_scores", "permute", "sort_by_expert", "experts_activation", "unpermute")
+# Memory-bound operations of the routed feed-forward (workload/feed_forward.py), and those of them that a fused
+# grouped product does on its way.
+ROUTING = ("router_scores", "permute", "sort_by_expert", "experts_activation", "experts_bias", "unpermute")
+FUSED = ("experts_activation", "experts_bias")
+# Bytes that rotary positions move as PyTorch's operations (multiply by cosines; halves negated and joined,
+# multiplied by sines; sum; join: 24 bytes per element forward, 20 backward) over the 4 of the fused kernel.
+UNFUSED_ROTARY = (6.0, 5.0)
 
 
 def is_expert(gemm: Gemm) -> bool:
@@ -114,9 +130,11 @@ def _gemm(device: Device, stack: Stack, precision: str, gemm: Gemm) -> tuple[Par
     """
     dtype = precision if gemm.quantised else "bf16"
     amount = gemm.count * np.maximum(gemm.experts, 1.0)
-    casts = [
-        Parts(memory=kernels.cast_time(device, gemm.m * width * amount, dtype)) for width in (gemm.k, gemm.n)
-    ]
+    # One scale serves both orientations of a tensor. A scale per row does not: the backward contracts other
+    # dimensions, so that it converts the input and the gradient once more along their columns.
+    again = stack.cast_orientations - 1
+    converted = (gemm.k, gemm.n + again * (gemm.k + gemm.n))
+    casts = [Parts(memory=kernels.cast_time(device, gemm.m * width * amount, dtype)) for width in converted]
     if stack.fused_experts and is_expert(gemm):
         casts = [Parts(), Parts()]
     forward = _product(device, stack, gemm, gemm.m, gemm.n, gemm.k, dtype)
@@ -149,23 +167,15 @@ def _product(device: Device, stack: Stack, gemm: Gemm, m: Array, n: Array, k: Ar
         seconds = np.where(np.asarray(gemm.experts) <= 1, seconds, grouped)
     if device.generation == "blackwell" and dtype not in ("bf16", "fp16"):
         seconds = seconds / stack.narrow_rate
-    return Parts(gemm=seconds, gemm_ideal=flops / nameplate_peak(device, dtype), gemm_flops=flops)
-
-
-def nameplate_peak(device: Device, dtype: str) -> Array:
-    """Dense FLOP/s of the format at the boost clock, without the power limit's discount."""
-    return device.peak(dtype) / device.sustained_clock
+    return Parts(gemm=seconds, gemm_ideal=flops / device.nameplate(dtype), gemm_flops=flops)
 
 
 def _attention(device: Device, stack: Stack, op: Attention) -> tuple[Parts, Parts]:
     shape = (op.sequences, op.queries, op.context, op.heads)
     flops = kernels.attention_flops(*shape, op.qk_head_dim, op.v_head_dim, op.causal)
-    kernel: Any = stack.attention
-    if stack.windowed_attention and np.all(op.context < op.queries):
-        kernel = stack.windowed_attention
-        if kernel.startswith("unfused"):  # it computes the whole square and masks it
-            shape = (op.sequences, op.queries, op.queries, op.heads)
-    ideal = flops / nameplate_peak(device, "bf16")
+    if stack.masked_windows and np.all(op.context < op.queries):
+        shape = (op.sequences, op.queries, op.queries, op.heads)
+    ideal = flops / device.nameplate("bf16")
     forward, backward = (
         kernels.attention_time(
             device,
@@ -175,7 +185,7 @@ def _attention(device: Device, stack: Stack, op: Attention) -> tuple[Parts, Part
             op.v_head_dim,
             op.causal,
             backward=b,
-            kernel_generation=kernel,
+            kernel_generation=stack.attention,
         )
         for b in (False, True)
     )
@@ -189,8 +199,10 @@ def _memory(device: Device, stack: Stack, operation: Any) -> tuple[Parts, Parts]
     launch = kernels.memory_time(device, 0.0, launches)
     traffic = stack.memory_traffic
     passes = (operation.forward_bytes, operation.backward_bytes)
-    if stack.fused_experts and operation.name == "experts_activation":
+    if stack.fused_experts and operation.name in FUSED:
         passes = (0.0, 0.0)
+    if operation.name == "rotary" and not stack.fused_rotary:
+        passes = tuple(factor * b for factor, b in zip(UNFUSED_ROTARY, passes, strict=True))
     forward, backward = (
         Parts(memory=kernels.memory_time(device, b * traffic, 0.0), launch=launch) for b in passes
     )

@@ -130,7 +130,13 @@ class Stack:
     node_limit: float = float("inf")  # nodes that one token may visit, with the node-limited dispatcher
     fused_accumulation: bool = True  # weight gradients are added to their FP32 sum by the product itself
     weight_traffic: float = 0.0  # byte per parameter and micro-batch moved outside the products
-    windowed_attention: str = ""  # kernel generation of layers with a sliding window, where it is another one
+    masked_windows: bool = False  # attention's kernel masks what lies outside a window instead of skipping it
+    fused_rotary: bool = True  # rotary positions in one kernel, not in PyTorch's operations
+    cast_orientations: int = 1  # 2: operands are converted along rows and along columns (a scale per row)
+    tp_gather_bytes: float = 2.0  # per element that tensor-parallel ranks gather (1: converted to FP8 before)
+    reserved: float = (
+        0.0  # share of the multiprocessors that only exchange tokens while experts' exchange hides
+    )
     recomputes_experts: bool = (
         False  # selective recomputation runs the routed feed-forward and its exchange again
     )
@@ -247,7 +253,9 @@ _PRESETS: dict[str, tuple[dict[str, Any], dict[str, tuple[float, float, float, s
     ),
     "fsdp1": ({"attention": "flash2", **_FLAT}, _FSDP1),
     "llm-foundry": ({"attention": "triton", **_FLAT}, _FSDP1),
-    "fsdp2": ({"attention": "flash2", "fused": False, **_COPIED}, {}),
+    # torchtitan rotates complex numbers (models/llama3/model.py, apply_rotary_emb), which its compiler does not
+    # fuse.
+    "fsdp2": ({"attention": "flash2", "fused": False, "fused_rotary": False, **_COPIED}, {}),
     "llama3": (
         {"attention": "flash3"},
         {
@@ -265,6 +273,9 @@ _PRESETS: dict[str, tuple[dict[str, Any], dict[str, tuple[float, float, float, s
             "dispatcher": "node-limited",
             "node_limit": 4.0,
             "dispatch_bytes": 1.0,
+            "reserved": 20
+            / 132,  # DeepSeek-V3, sections 3.2.2 and 3.5.1: 20 of 132 multiprocessors communicate
+            "cast_orientations": 2,  # section 3.3.2: tiles of 1 × 128 forward, of 128 × 1 for weight gradients
             **_DUALPIPE,
         },
         {
@@ -281,10 +292,11 @@ _PRESETS: dict[str, tuple[dict[str, Any], dict[str, tuple[float, float, float, s
                 "DeepSeek-V3 (arXiv:2412.19437), section 3.2.1: DualPipe hides all-to-all and pipeline sends",
             ),
             "overlap_drag": (
-                20 / 132,
+                0.0,
+                0.0,
                 0.1,
-                0.2,
-                "DeepSeek-V3, section 3.2.2: 20 of the 132 multiprocessors only communicate",
+                _ASSUMED
+                + ": multiprocessors that communicate are reserved and counted apart; what is left is memory",
             ),
         },
     ),
@@ -317,7 +329,11 @@ _NUMBERS = {f.name for f in fields(Stack)} - {
     "dispatch_bytes",
     "fused_accumulation",
     "weight_traffic",
-    "windowed_attention",
+    "masked_windows",
+    "fused_rotary",
+    "cast_orientations",
+    "tp_gather_bytes",
+    "reserved",
     "recomputes_experts",
     "fused_experts",
 }

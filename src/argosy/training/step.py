@@ -162,13 +162,16 @@ def block_seconds(
     if not block.is_layer:
         layouts = replace(layouts, recompute=np.zeros_like(layouts.recompute))
     compute = compute_costs(device, stack, job.precision, work, layouts.recompute)
-    tp = communication.tensor_parallel(work, network, layouts)
+    narrow = stack.tp_gather_bytes if block.is_layer else communication.ACTIVATION_BYTES
+    tp = communication.tensor_parallel(work, network, layouts, narrow)
     cp = communication.context_parallel(work, network, layouts) if block.is_layer else Passes()
     ep = Passes()
     if block.has_experts:
         ep = communication.expert_parallel(
             job.model, work, network, stack, layouts, device.node_size, stack.dispatch_bytes
         )
+        if stack.reserved and job.overlap.ep:
+            compute = compute.slowed(np.where(layouts.ep > 1, 1 / (1 - stack.reserved), 1.0))
     gather = scatter = np.float64(0.0)
     sharded = layouts.gathers_per_micro_batch
     if sharded.any():

@@ -9,6 +9,7 @@ from argosy.training import kernels
 from argosy.training.device import Device
 from argosy.training.job import Job
 from argosy.training.stack import Stack
+from argosy.training.step import Steps
 
 GRADES = ("measured-like", "interpolated", "extrapolated")
 
@@ -48,6 +49,25 @@ def residual_facts() -> dict[str, Fact]:
 def residual_draws(grade: str, count: int, seed: int = 0) -> np.ndarray:
     """`count` factors on the step time (n,): log-normal, median 1."""
     return np.exp(residual_sigma(grade) * np.random.default_rng([seed, 0x57E9]).standard_normal(count))
+
+
+def ceiling_seconds(device: Device, steps: Steps) -> np.ndarray:
+    """Seconds below which no step with the products and the attention of `steps` can fall, (L,) or (n,).
+
+    All FLOPs, repeated ones too, at the nameplate peak of their format over the highest of the device's kernel
+    ceilings, with nothing else in the step: no run gets past what its kernels reach alone.
+    """
+    at_peak = ("useful_at_peak", "products_beyond_6n", "attention_beyond_6n", "recompute_at_peak")
+    ideal = sum(steps.compute_parts[name] for name in at_peak)
+    curves = device.curves
+    ceilings = [c.ceiling for c in (*curves.gemm.values(), *curves.grouped.values())]
+    ceilings += [max(c.ceiling) for c in curves.attention.values()]
+    return np.asarray(ideal / max(ceilings))
+
+
+def bounded_residual(residual: np.ndarray, device: Device, steps: Steps) -> np.ndarray:
+    """Residual factors (n,) on `steps.step_s`, raised where a step would beat the kernels' ceilings."""
+    return np.asarray(np.maximum(residual, ceiling_seconds(device, steps) / steps.step_s))
 
 
 # Accelerators of the largest unflagged run in the measurements that the step model was fitted to.

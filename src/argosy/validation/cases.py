@@ -76,8 +76,8 @@ def case(row: Row) -> Case:
         global_batch_sequences=batch,
         precision=precision,
         gradient_bytes=eras.gradient_bytes(row, era),
-        overlap=_overlap(row),
-        fused_cross_entropy=era.fused_cross_entropy or "cef" in row.text("recompute").lower(),
+        overlap=_overlap(row, era),
+        fused_cross_entropy=eras.fused_loss(row, era),
     )
     valid, reasons = exclusions(model, sequence, batch, layouts)
     if not valid.any():
@@ -109,11 +109,7 @@ def scale_up_domain(name: str, gpus: int) -> int:
 
 
 def _device(name: str, gpus: int, changes: dict[str, float]) -> Device:
-    device = Device.from_values(Values(facts()), name, node_size=scale_up_domain(name, gpus))
-    share = changes.get("peak_share", 1.0)
-    peaks = {dtype: rate * share for dtype, rate in device.peak_flops.items()}
-    numbers = {field: value for field, value in changes.items() if field != "peak_share"}
-    return replace(device, peak_flops=peaks, **numbers)  # type: ignore[arg-type]
+    return Device.from_values(Values(facts()), name, node_size=scale_up_domain(name, gpus), **changes)
 
 
 def _network(row: Row, name: str, gpus: int) -> tuple[Network, str]:
@@ -139,14 +135,14 @@ def _network(row: Row, name: str, gpus: int) -> tuple[Network, str]:
     return network, wires.reason
 
 
-def _overlap(row: Row) -> Overlap:
-    """Overlap switches that the row's notes state."""
+def _overlap(row: Row, era: eras.Era) -> Overlap:
+    """Overlap switches that the row's notes state, or its framework's default."""
     notes = row.text("notes").lower()
     if "overlap off" in notes:
         return Overlap(tp=False, dp=False, pp=False, ep=False, cp=False)
     if "no gradient buckets" in notes:
         return Overlap(dp=False)
-    return Overlap()
+    return Overlap(tp=eras.asynchronous_tp(row, era))
 
 
 def _layouts(row: Row, era: eras.Era, model: ModelArchitecture, gpus: int) -> tuple[Layouts, int, list[str]]:

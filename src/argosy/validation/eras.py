@@ -31,9 +31,9 @@ _ACCELERATORS = (
 )
 
 
-# torchtitan's H100 boards have HBM2e and a lower power limit; its benchmarks put their peak between those of
-# the SXM and the NVL (NVIDIA's sheets: 989 and 835 TFLOP/s dense BF16): here the middle, over the SXM's.
-BETWEEN_SXM_AND_NVL = (989 + 835) / 2 / 989
+# torchtitan's H100 boards have HBM2e and "a lower TDP" (its benchmarks); Meta's own tools hold its H100 at 500 W, "the
+# card's rated power" (facebookexperimental/triton, denoise.sh, pull request 2023).
+META_H100_WATTS = 500.0
 
 
 def accelerator(row: Row) -> tuple[str | None, dict[str, float]]:
@@ -41,13 +41,13 @@ def accelerator(row: Row) -> tuple[str | None, dict[str, float]]:
     differs in.
 
     A bandwidth ("2.4TB/s") or capacity ("96GB") in the text replaces the catalog's number, in byte/s and
-    byte; `peak_share` multiplies its peaks.
+    byte; `power` is its limit in W where it is another one.
     """
     text = row.text("accelerator").lower()
     name = next((name for pattern, name in _ACCELERATORS if re.search(pattern, text)), None)
     changes = {}
     if name == "H100-SXM" and "non-standard" in text:
-        changes["peak_share"] = BETWEEN_SXM_AND_NVL
+        changes["power"] = META_H100_WATTS
     if found := re.search(r"([\d.]+) ?tb/s", text):
         changes["memory_bandwidth"] = float(found[1]) * 1e12
         if capacity := re.search(r"(\d+) ?gb\b", text):
@@ -74,6 +74,17 @@ _FUSED = Era(
     "megatron-bridge-fused",
     "Megatron-Bridge since 26.06 with MXFP8: grouped products with activation and conversion inside, "
     "the iteration in one CUDA graph, the experts' exchange behind the neighbouring micro-batch",
+    1,
+    2.0,
+    ("none", "selective", "full"),
+    True,
+)
+
+# Megatron-Bridge's mixtures on H100: the recipe files capture no layers in CUDA graphs there (but one in BF16).
+_UNCAPTURED_ROWS = r"megatron-bridge[^|]*\|[^|]*\|h100[^|]*\|(qwen3|deepseek|gpt.?oss)"
+_UNCAPTURED = Era(
+    "megatron-core",
+    "Megatron-Bridge on H100: as Megatron-Core, because its recipes capture no layers in CUDA graphs",
     1,
     2.0,
     ("none", "selective", "full"),
@@ -119,11 +130,11 @@ _ERAS = (
         r"megatron-lm 0\.1\d|megatron-core|megatron core",
         Era(
             "megatron-core",
-            "Megatron-Core with Transformer Engine: gradients reduced in FP32 by its default",
+            "Megatron-Core with Transformer Engine: gradients reduced in FP32, the loss not fused by its "
+            "defaults",
             1,
             4.0,
             ("none", "selective", "full"),
-            True,
         ),
     ),
     (
@@ -173,8 +184,16 @@ def era(row: Row) -> Era:
     ).lower()
     if re.search(_FUSED_ROWS, words):
         return _FUSED
+    if re.search(_UNCAPTURED_ROWS, words):
+        return _UNCAPTURED
     text = row.text("framework").lower()
     return next((found for pattern, found in _ERAS if re.search(pattern, text)), GENERIC)
+
+
+def fused_loss(row: Row, found: Era) -> bool:
+    """Whether the loss is one kernel: the framework's default, or what the row or its source's recipes say."""
+    stated = "cef" in row.text("recompute").lower() or "modelzoo" in row.text("source").lower()
+    return found.fused_cross_entropy or stated
 
 
 def zero_stage(row: Row, found: Era) -> int:
@@ -216,6 +235,15 @@ def recompute_modes(row: Row, found: Era) -> tuple[tuple[str, ...], bool]:
     return ("selective",), True
 
 
+def asynchronous_tp(row: Row, found: Era) -> bool:
+    """Whether tensor-parallel collectives overlap with products. In PyTorch only where a run asks for
+    asynchronous tensor parallelism (torchtitan, docs: off by default).
+    """
+    if found.stack != "fsdp2":
+        return True
+    return re.search(r"async ?tp", row.text("notes").lower()) is not None
+
+
 # Recipes that set the experts' tensor parallelism to one in their published files.
 _ONE_EXPERT_RANK = ("megatron-bridge", "modelzoo")
 
@@ -245,21 +273,37 @@ def imbalance(row: Row) -> float | None:
 def stack_changes(row: Row, found: Era) -> dict[str, Any]:
     """Traits of the stack that the row's words change: its dispatcher, what it recomputes, its attention.
 
-    gpt-oss attends with a learned sink in every softmax, and every second layer over a window. That the fused
-    kernels took no window together with a sink before June 2026 is a supposition: its rows on four kinds of
-    device lack the time of unfused scores in just those layers. Training it has no dropout.
+    gpt-oss attends with a learned sink in every softmax, and every second layer over a window; its rotary
+    positions are not fused (Megatron-Bridge, models/gpt_oss). That the fused kernel masks the window instead of
+    skipping what lies outside is a supposition: without it, and with what the biases cost, its rows lack time
+    in proportion to the whole context. DeepSeek-V3's router picks four of eight groups of experts
+    (arXiv:2412.19437, section 2.1.2), which lie on nodes of their own.
     """
     words = row.text("notes").lower()
     changes: dict[str, Any] = {}
-    if "dispatcher deepep" in words:
+    if "dispatcher deepep" in words or found is _UNCAPTURED:
         changes["dispatcher"] = "node-limited"
     if "dispatcher a2a" in words:
         changes["dispatcher"] = "all-to-all"
     if recomputes_experts(row):
         changes["recomputes_experts"] = True
-    if re.search(r"gpt.?oss", row.text("model").lower()) and found.stack != "megatron-bridge-fused":
-        changes |= {"windowed_attention": "unfused-no-dropout", "dispatcher": "all-to-all"}
+    model = row.text("model").lower()
+    if re.search(r"gpt.?oss", model):
+        changes |= {"masked_windows": True, "fused_rotary": False}
+        if found.stack != "megatron-bridge-fused":
+            changes["dispatcher"] = "all-to-all"
+    if re.search(r"deepseek.?v3", model):
+        changes["node_limit"] = 4.0
+    if found.stack == "fsdp2" and "fp8" in row.text("precision").lower():
+        changes |= _float8(row.text("precision").lower())
     return changes
+
+
+def _float8(words: str) -> dict[str, Any]:
+    """What torchao's scaling means: one scale per row converts operands along rows and columns and gathers
+    activations in BF16; one per tensor lets tensor-parallel ranks gather what is already converted.
+    """
+    return {"cast_orientations": 2} if "row" in words else {"tp_gather_bytes": 1.0}
 
 
 def precision(row: Row) -> str:
@@ -294,12 +338,18 @@ class Wires:
     reason: str
 
 
+# Share of their nameplate that BLOOM's Omni-Path links gave to data parallelism: 10 of 50 GB/s per node.
+OMNI_PATH_DELIVERED = 0.2
+
+
 def wires(row: Row) -> Wires:
     """What a row's words say about the fabric between nodes."""
     words = f"{row.text('accelerator')} {row.text('notes')}".lower()
     if "omnipath" in words or "omni-path" in words:
         return Wires(
-            4 * 100e9 / 8 / 8, 0.2, "four 100 Gb/s Omni-Path links per node of eight; they deliver a fifth"
+            4 * 100e9 / 8 / 8,
+            OMNI_PATH_DELIVERED,
+            "four 100 Gb/s Omni-Path links per node of eight; they deliver a fifth",
         )
     if found := re.search(r"inter-node (\d+) gb/s", words):
         return Wires(float(found[1]) * 1e9 / 8 / 8, None, f"{found[1]} Gb/s per node, as the row says")

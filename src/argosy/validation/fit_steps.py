@@ -83,6 +83,7 @@ def with_parameters(
     vector.
     """
     device, stack = sample.case.device, sample.case.stack
+    limits: dict[str, np.ndarray] = {}
     named: Any = stack.attention  # a name, or in a settled stack the kernel's numbers
     kernel: Any = attention_kernel(named, device.generation) if isinstance(named, str) else named
     for parameter, values in zip(parameters, columns, strict=True):
@@ -94,11 +95,14 @@ def with_parameters(
                     memory_bandwidth=device.memory_bandwidth * values / device.curves.memory_efficiency,
                 )
             else:
-                device = replace(device, **{field: values})
+                limits[field] = values
         elif part == "stack" and stack.name in parameter.stacks:
             stack = replace(stack, **{field: values})
         elif part == "attention" and rest == [kernel.name, device.generation]:
             kernel = replace(kernel, **{field: values})
+    if limits:
+        exponent = limits.get("power_exponent", device.power_exponent)
+        device = device.at(limits["sustained_clock"], exponent)
     return device, replace(stack, attention=kernel)
 
 

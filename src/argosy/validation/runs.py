@@ -10,7 +10,7 @@ import numpy as np
 
 from argosy.training import Layouts, Steps, evaluate
 from argosy.training.memory import memory
-from argosy.training.uncertainty import grade, residual_sigma
+from argosy.training.uncertainty import ceiling_seconds, grade, residual_sigma
 from argosy.validation.cases import Case, case, with_recompute
 from argosy.validation.models import Skipped
 from argosy.validation.rows import Row
@@ -57,7 +57,7 @@ def predict_row(row: Row) -> dict[str, Any]:
         "status": "ok",
         "measured_step_time_s": measured,
         "predicted_step_time_s": predicted,
-        "p05": predicted / spread,
+        "p05": max(predicted / spread, float(ceiling_seconds(prepared.device, steps)[best])),
         "p95": predicted * spread,
         "error": predicted / measured - 1 if measured else None,
         "grade": standing,

@@ -67,12 +67,12 @@ PARAMETERS = (
     Parameter("device.sustained_clock.hopper", 0.87, 0.05, 0.7, 1.0, _CLOCK),
     Parameter("device.sustained_clock.blackwell", 0.87, 0.06, 0.6, 1.0, _CLOCK),
     Parameter(
-        "device.sustained_clock.B200-SXM",
-        0.80,
-        0.06,
-        0.6,
+        "device.power_exponent.blackwell",
+        1.8,
+        0.4,
         1.0,
-        _CLOCK + ", at 1,000 W against 1,200 W and more of the generation",
+        3.0,
+        "power to which a board's clock goes with its dynamic power (500 against 1,400 W on GB300)",
     ),
     Parameter("device.memory_efficiency.ampere", 0.85, 0.05, 0.6, 0.92, _MEMORY),
     Parameter("device.memory_efficiency.hopper", 0.85, 0.05, 0.6, 0.92, _MEMORY),
@@ -170,5 +170,4 @@ MIXTURES = (
         "rate of FP8 and FP4 products on Blackwell over that of kernels measured in 2025",
         BRIDGE,
     ),
-    Parameter("device.sustained_clock.GB300", 0.87, 0.06, 0.6, 1.0, _CLOCK + ", at 1,400 W"),
 )

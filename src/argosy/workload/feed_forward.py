@@ -104,6 +104,8 @@ def mixture_memory_operations(model: ModelArchitecture, shard: Shard) -> tuple[M
         ),
         MemoryOperation("unpermute", sent + own, 2 * sent + own, kernels=2),
     ]
+    if model.ffn_bias:
+        operations.append(_expert_bias(model, received_tokens * model.hidden))
     width = shared_width(model)
     if width:
         operations.append(
@@ -111,6 +113,28 @@ def mixture_memory_operations(model: ModelArchitecture, shard: Shard) -> tuple[M
         )
         operations.append(MemoryOperation("shared_add", 3 * own, 2 * own))
     return tuple(operations)
+
+
+def _expert_bias(model: ModelArchitecture, elements: Array) -> MemoryOperation:
+    """The bias of the experts' down projections over `elements`, each scaled by its routing probability.
+
+    Megatron-Core adds it expert by expert in FP32 (TEGroupedMLP._apply_bias): bias times probability (writes 4
+    bytes), addition (reads 2 + 4, writes 4), joining (4 + 4), conversion (4 + 2); backward the conversions (2 +
+    4, 4 + 2), two products with the gradient, each written and summed (4 + 4 + 4), and joining (2 + 2).
+    """
+    return MemoryOperation("experts_bias", 28.0 * elements, 40.0 * elements, kernels=4)
+
+
+def bias_gradient_elements(model: ModelArchitecture, shard: Shard, routed: bool) -> Array:
+    """Elements of output gradients whose columns are summed for the feed-forward's biases, on one rank."""
+    if not model.ffn_bias:
+        return 0.0
+    ups = 2 if model.gated_ffn else 1
+    moe = model.moe
+    if not routed or moe is None:
+        return shard.tokens * ups * model.ffn / shard.tp + shard.own_tokens * model.hidden
+    received = tokens_per_expert(model, shard) * moe.experts / shard.ep
+    return received * ups * moe.expert_ffn / shard.etp
 
 
 def dispatched_bytes(model: ModelArchitecture, shard: Shard) -> Array:

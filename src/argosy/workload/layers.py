@@ -85,10 +85,26 @@ def _layer(model: ModelArchitecture, kind: str, shard: Shard) -> LayerWork:
             *_norms_and_residuals(model, shard),
             *attention.memory_operations(model, shard),
             *feed_forward_memory(model, shard),
+            *_bias_gradients(model, shard, routed),
         ),
         tokens=shard.tokens,
         extra=_exchanges(model, kind, shard),
     )
+
+
+def _bias_gradients(model: ModelArchitecture, shard: Shard, routed: bool) -> tuple[MemoryOperation, ...]:
+    """A bias's gradient sums the columns of its product's output gradient, which it reads; adding a bias is
+    free in the product that it follows.
+    """
+    elements = feed_forward.bias_gradient_elements(model, shard, routed)
+    if model.attention_bias:
+        heads = model.heads / shard.tp + 2 * shard.key_value_heads(model.kv_heads)
+        elements = elements + shard.tokens * heads * model.head_dim
+    if model.attention_output_bias:
+        elements = elements + shard.own_tokens * model.hidden
+    if not np.any(elements):
+        return ()
+    return (MemoryOperation("bias_gradients", 0.0, elements * shard.element_bytes, kernels=4),)
 
 
 def _dense_products(model: ModelArchitecture, shard: Shard) -> tuple[Gemm, ...]:

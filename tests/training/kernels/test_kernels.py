@@ -140,6 +140,22 @@ def test_attention_kernels_keep_their_order():
         assert 2.5 < backward / seconds[name] < 4
 
 
+def test_a_softmax_of_pytorchs_operations_moves_its_scores_eight_times_more():
+    """16 heads (a multiple of four: fused) against 18 of the same tokens, per score; counted from the operations."""
+    scores = {heads: heads * 2048 * 2048 for heads in (16, 18)}
+    for backward, extra in ((False, 33.0), (True, 35.0)):
+        taken = {
+            heads: kernels.attention_time(
+                A100, 1, 2048, 2048, heads, heads, 128, 128, True, backward, "unfused"
+            )
+            for heads in scores
+        }
+        per_score = {heads: taken[heads] / scores[heads] for heads in scores}
+        traffic = kernels.attention_kernel("unfused", "ampere").score_traffic
+        lost = extra * traffic / (2.039e12 * A100.curves.memory_efficiency)
+        assert per_score[18] - per_score[16] == pytest.approx(lost, rel=0.1)
+
+
 def test_unknown_kernels_and_formats_are_named():
     with pytest.raises(ValueError, match="flash9"):
         kernels.attention_time(H100, 1, 1024, 1024, 8, 8, 128, 128, kernel_generation="flash9")

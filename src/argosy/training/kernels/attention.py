@@ -16,18 +16,23 @@ from argosy.training.kernels.gemm import gemm_time
 
 Array = Any  # float or numpy array
 
-ATTENTION_KERNELS = ("unfused", "unfused-no-dropout", "flash1", "triton", "flash2", "flash3")
+ATTENTION_KERNELS = ("unfused", "flash1", "triton", "flash2", "flash3")
 
 BACKWARD_FLOPS = (
     2.5  # five products (recomputed scores, dV, dP, dQ, dK) for the forward's two (FlashAttention-2, §3.1)
 )
 
-# Bytes per score that unfused half-precision attention moves: forward writes the scores, reads and writes
-# them in the masked softmax and in dropout (with its one-byte mask), reads them for the values; backward
+# Bytes per score that unfused half-precision attention moves between its products, which write and read
+# scores themselves: reads and writes in the masked softmax and in dropout (with its one-byte mask); backward
 # likewise for the gradients.
-UNFUSED_FORWARD_BYTES = 2 + (2 + 2) + (2 + 2 + 1) + 2
-UNFUSED_BACKWARD_BYTES = (2 + 2) + (2 + 1 + 2) + (2 + 2 + 2) + (2 + 2)
-MASKING_BYTES = 2 + 2  # a mask of its own reads and writes the scores once more, forward and backward
+UNFUSED_FORWARD_BYTES = (2 + 2) + (2 + 2 + 1)
+UNFUSED_BACKWARD_BYTES = (2 + 1 + 2) + (2 + 2 + 2)
+# Where Megatron-LM's fused softmax cannot run, PyTorch's operations take its place one by one, in FP32
+# (megatron/model/fused_softmax.py, forward_torch_softmax with softmax_in_fp32): conversion 2 + 4, scale 4 + 4,
+# mask 4 + 1 + 4, softmax 4 + 4, conversion 4 + 2 against the fused 2 + 2; backward conversion 2 + 4, softmax
+# 4 + 4 + 4, mask 4 + 1 + 4, scale 4 + 4, conversion 4 + 2 against the fused 2 + 2 + 2.
+APART_FORWARD_BYTES = (2 + 4) + (4 + 4) + (4 + 1 + 4) + (4 + 4) + (4 + 2) - (2 + 2)
+APART_BACKWARD_BYTES = (2 + 4) + (4 + 4 + 4) + (4 + 1 + 4) + (4 + 4) + (4 + 2) - (2 + 2 + 2)
 
 
 @dataclass(frozen=True)
@@ -80,11 +85,14 @@ def attention_time(
 
     `sequences` in the micro-batch, `queries` tokens per sequence on this rank, `context` keys that a
     query sees before causality halves it, `heads` and `kv_heads` on this rank. Fused kernels:
-        FLOPs · (1 + ramp/context) ÷ (peak · ceiling), not below bytes(Q, K, V, O) ÷ memory rate, + overhead
+        FLOPs · (1 + ramp/context) ÷ (peak · clock · ceiling), not below bytes(Q, K, V, O) ÷ memory rate,
+        + overhead,
+    where the clock is that of work which keeps the matrix units busy by its ceiling over a large product's
+    (`Device.clock`): the power that slows products down leaves attention more room,
     with ceiling and ramp by head dimension from the forward measurements; the backward has 2.5 times the
     FLOPs at the generation's `backward_ratio`. `kernel_generation`: one of
-    ATTENTION_KERNELS, or an AttentionKernel of one's own; the unfused ones compute the full square in
-    batched products and move every score through memory. Fitted for 1,024–16,384 tokens, head dimensions
+    ATTENTION_KERNELS, or an AttentionKernel of one's own; the unfused one computes the full square in
+    batched products and moves every score through memory. Fitted for 1,024–16,384 tokens, head dimensions
     64–256.
     """
     curves = device.curves
@@ -93,7 +101,7 @@ def attention_time(
         if isinstance(kernel_generation, str)
         else kernel_generation
     )
-    if kernel.name.startswith("unfused"):
+    if kernel.name == "unfused":
         return _unfused(device, kernel, sequences, queries, context, heads, qk_head_dim, v_head_dim, backward)
     curve = curves.attention["bf16"]
     ceiling = np.interp(qk_head_dim, curve.head_dims, curve.ceiling)
@@ -104,7 +112,8 @@ def attention_time(
     ramp = np.interp(qk_head_dim, curve.head_dims, curve.ramp)
     work = attention_flops(sequences, queries, context, heads, qk_head_dim, v_head_dim, causal)
     work = work * (BACKWARD_FLOPS / kernel.backward_ratio) if backward else work
-    compute = work * (1.0 + ramp / context) / (device.peak("bf16") * ceiling)
+    clock = device.clock(np.minimum(ceiling / curves.gemm["bf16"].ceiling, 1.0))
+    compute = work * (1.0 + ramp / context) / (device.nameplate("bf16") * clock * ceiling)
     streams = 2.0 * sequences * (queries * heads + context * kv_heads) * (qk_head_dim + v_head_dim)
     streams = streams * (2.0 if backward else 1.0)  # the backward also reads dO and O and writes dQ, dK, dV
     memory = streams / (device.memory_bandwidth * curves.memory_efficiency)
@@ -127,7 +136,8 @@ def _unfused(
     rows = batch * queries  # a batched product fills the device with the tiles of all heads together
     products = gemm_time(device, rows, context, qk) + gemm_time(device, rows, v, context)
     passes = UNFUSED_BACKWARD_BYTES if backward else UNFUSED_FORWARD_BYTES
-    passes = passes + MASKING_BYTES * softmax_falls_apart(sequences, heads)
+    apart = APART_BACKWARD_BYTES if backward else APART_FORWARD_BYTES
+    passes = passes + apart * softmax_falls_apart(sequences, heads)
     scores = rows * context * passes * kernel.score_traffic
     return products * (2.0 if backward else 1.0) + scores / (
         device.memory_bandwidth * device.curves.memory_efficiency
@@ -135,7 +145,7 @@ def _unfused(
 
 
 def softmax_falls_apart(sequences: Array, heads: Array) -> Array:
-    """Whether unfused attention must also mask and scale its scores in kernels of their own, bool.
+    """Whether unfused attention must also convert, scale and mask its scores in kernels of their own, bool.
 
     Megatron-LM's fused softmax runs only where sequences · heads on a rank is a multiple of four
     (megatron/model/fused_softmax.py, is_kernel_available); elsewhere PyTorch's operations take its place.

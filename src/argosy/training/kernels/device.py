@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+import numpy as np
+
 from argosy.training.kernels.curves import Curves, curves_for
 
 Array = Any  # float or numpy array
@@ -23,7 +25,8 @@ class Device:
     `memory_bandwidth`: byte/s, nameplate; `memory_bytes`: capacity; `launch_s`: s that the host needs to
     launch one kernel (the host's cost, not part of the kernel times); `sustained_clock`: compute rate
     held over a whole step over the rate of the short measurement, 0–1: a step draws the board's power
-    limit for seconds, a kernel benchmark for milliseconds.
+    limit for seconds, a kernel benchmark for milliseconds. `power_exponent`: dynamic power goes with the clock
+    to this power (3 where the voltage follows the clock, 1 where it has reached its floor).
     """
 
     name: str
@@ -33,6 +36,7 @@ class Device:
     memory_bytes: Array = 0.0
     launch_s: Array = 0.0
     sustained_clock: Array = 1.0
+    power_exponent: Array = 3.0
 
     @cached_property
     def curves(self) -> Curves:
@@ -49,3 +53,13 @@ class Device:
         if family not in self.peak_flops:
             raise ValueError(f"{self.name} has no {dtype} matrix unit; it has {', '.join(self.peak_flops)}")
         return self.peak_flops[family] * self.sustained_clock
+
+    def clock(self, busy: Array) -> Array:
+        """Clock over the boost clock that the power limit leaves to work which keeps the matrix units `busy`
+        times as occupied as a large product does (0–1]: sustained_clock · busy^(−1/power_exponent), at most 1.
+        """
+        return np.minimum(self.sustained_clock * np.asarray(busy, float) ** (-1.0 / self.power_exponent), 1.0)
+
+    def nameplate(self, dtype: str) -> Array:
+        """Dense FLOP/s of a format at the boost clock, without the power limit's discount."""
+        return self.peak(dtype) / self.sustained_clock
