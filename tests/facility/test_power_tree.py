@@ -114,8 +114,10 @@ def test_a_level_that_is_too_small_trips_and_says_so(values: Values) -> None:
     assert built.tree_problems[0].startswith("ups: the peak of")
     enough = around(values, load, PowerTree(ups=PowerStage(rating=1e6, count=20)))
     assert enough.tree_problems == ()
-    row = next(row for row in level_table(enough) if row["name"] == "ups")
+    row = next(row for row in level_table(enough, load) if row["name"] == "ups")
     assert (row["origin"], row["units"], row["redundancy"]) == ("scenario", 20.0, "N+1")
+    # 19 MW of supplies carry so many of the 8,320 as the peak leaves room for.
+    assert row["carries"] == np.floor(8320 * 19e6 / enough.peak.load_w["ups"])
 
 
 def test_breakers_are_derated_for_hours_and_transformers_are_not(values: Values) -> None:

@@ -27,8 +27,12 @@ def drawing(values: Values, building: Building, load: ItLoad) -> dict[str, Any]:
     return children[0]
 
 
-def level_table(building: Building) -> list[dict[str, Any]]:
-    """One row per level, from the utility to the racks: ratings, loads at three powers, losses, margin."""
+def level_table(building: Building, load: ItLoad) -> list[dict[str, Any]]:
+    """One row per level, from the utility to the racks: ratings, loads at three powers, losses, margin.
+
+    `carries`: accelerators that the level could carry at the peak, were the rest of the tree no limit.
+    """
+    accelerators = float(load.nodes + load.spare_nodes) * load.node.accelerators
     rows = []
     for name, level in building.tree.levels.items():
         flows = {"mean_w": building.mean, "measured_w": building.measured, "peak_w": building.peak}
@@ -44,6 +48,7 @@ def level_table(building: Building) -> list[dict[str, Any]]:
                 "loss_mean_w": building.mean.loss_w[name],
                 "loss_peak_w": building.peak.loss_w[name],
                 "margin": building.margins[name],
+                "carries": np.floor(accelerators * level.usable_w / building.peak.load_w[name] + 1e-6),
                 "origin": _origin(level),
             }
         )

@@ -50,7 +50,7 @@ def facility_payload(scenario: Scenario, draws: int = 500, seed: int = 0) -> dic
         "power": power_levels(setting.values, load, around),
         "tree": drawing(setting.values, around, load),
         "trips_first": around.trips_first,
-        "levels": level_table(around),
+        "levels": level_table(around, load),
         "racks": {
             **racks(setting, load, around),
             "cabling": cables,
@@ -128,7 +128,7 @@ def cooling(setting: Context, load: ItLoad, around: Building) -> dict[str, Any]:
     liquid = values[f"cooling.{name}.liquid_fraction"]
     needed = needed_class(values, rack_w)
     limit = values[f"cooling.{name}.rack_limit"]
-    why = f"a rack of {rack_w / 1e3:.0f} kW: {name} carries {limit / 1e3:.0f} kW, and {needed or 'no class'} would do"
+    why = _why(name, needed, float(rack_w), float(limit))
     return {
         "class": name,
         "why": why,
@@ -149,6 +149,18 @@ def cooling(setting: Context, load: ItLoad, around: Building) -> dict[str, Any]:
         "overhead_w_per_it_w": None if plant is None else _overhead(plant),
         "balance": balance(around, liquid),
     }
+
+
+def _why(name: str, needed: str, rack_w: float, limit_w: float) -> str:
+    """Why this class, in words: what a rack needs and what the class carries."""
+    rack, limit = f"a rack of {rack_w / 1e3:.0f} kW", f"{name} carries {limit_w / 1e3:.0f} kW"
+    if not needed:
+        return f"no class of the catalog carries {rack}; {limit}"
+    if needed == name:
+        return f"{rack} needs it ({limit})" if name != "air" else f"air is enough for {rack} ({limit})"
+    return (
+        f"{needed} would do for {rack}; {limit}" if rack_w <= limit_w else f"{rack} needs {needed}; {limit}"
+    )
 
 
 def _overhead(plant: Any) -> dict[str, Any]:

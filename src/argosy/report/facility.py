@@ -13,6 +13,7 @@ from rich.text import Text
 from argosy.report import text as write
 from argosy.report.terminal import verdict
 
+_WIDE = 120  # columns from which what a remedy does fits beside its numbers
 MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 
 
@@ -23,7 +24,7 @@ def show_facility(payload: Mapping[str, Any], console: Console | None = None) ->
     if payload.get("tree") is None:
         return
     for part in (_power, _tree, _racks, _cooling, _waveform, _cap, _money):
-        console.print(part(payload))
+        console.print(part(payload) if part is not _waveform else _waveform(payload, console.width >= _WIDE))
 
 
 def _table(title: str, columns: str, names: int = 1) -> Table:
@@ -51,12 +52,19 @@ def _power(payload: Mapping[str, Any]) -> Table:
 
 def _tree(payload: Mapping[str, Any]) -> RenderableType:
     title = "Power tree, with every node at its cap in the year's hottest hour"
-    table = _table(title, "level|units|each|usable|load|left|loss", 1)
+    table = _table(title, "level|units|each|usable|load|left|loss|carries", 1)
     for row in payload["levels"]:
-        units = f"{write.count(row['units'])} ({row['redundancy']})"
+        units = write.count(row["units"]) + ("" if row["redundancy"] == "N" else f" {row['redundancy']}")
         numbers = (row["unit_rating_w"], row["usable_w"], row["peak_w"])
         shown = (watts(number) for number in numbers)
-        table.add_row(row["name"], units, *shown, write.percent(row["margin"]), watts(row["loss_peak_w"]))
+        table.add_row(
+            row["name"],
+            units,
+            *shown,
+            write.percent(row["margin"]),
+            watts(row["loss_peak_w"]),
+            write.count(row["carries"]),
+        )
     first = next(row for row in payload["levels"] if row["name"] == payload["trips_first"])
     line = f"trips first: {first['name']}, {write.percent(first['margin'])} below what it may carry ({first['origin']})"
     return Group(table, Text(line))
@@ -72,7 +80,7 @@ def _racks(payload: Mapping[str, Any]) -> RenderableType:
     ]
     for row in racks["cabling"]:
         parts = ", ".join(f"{write.count(count)} {name}" for name, count in row["parts"].items())
-        leaf = f"; a leaf joins {write.count(row['racks_per_leaf'])} racks" if "racks_per_leaf" in row else ""
+        leaf = f"; racks per leaf: {write.count(row['racks_per_leaf'])}" if "racks_per_leaf" in row else ""
         lines.append(Text(f"  {row['boundary']}: up to {row['longest_m']:.0f} m, {parts}{leaf}"))
     existing = payload["retrofit"]
     if existing is not None:
@@ -106,8 +114,8 @@ def _cooling(payload: Mapping[str, Any]) -> RenderableType:
     return Group(*lines, table)
 
 
-def _waveform(payload: Mapping[str, Any]) -> RenderableType:
-    """Swing, ramps and the strongest line of the step; remedies with what they leave and cost."""
+def _waveform(payload: Mapping[str, Any], wide: bool) -> RenderableType:
+    """Swing, ramps and the strongest line of the step; remedies with what they leave and cost; `wide`: and what they do."""
     wave = payload["waveform"]
     beat = (
         "nothing in 0.1 to 20 Hz"
@@ -121,12 +129,14 @@ def _waveform(payload: Mapping[str, Any]) -> RenderableType:
     )
     worst = max(wave["life"]["events"], key=lambda event: event["drop_w"])
     life = Text(f"  deepest drop: {watts(worst['drop_w'])} below the mean at a {worst['kind']}")
-    table = _table("", "remedy|what it does|swing|W/s over 1 s|line|energy|cost", 2)
+    table = _table(
+        "", f"remedy|{'what it does|' if wide else ''}swing|in 1 s|slower|energy|cost", 2 if wide else 1
+    )
     for row in wave["mitigations"]:
         limit = {None: "", True: " ok", False: " over"}[row["within_limit"]]
         table.add_row(
-            row["name"], row["how"], watts(row["swing_w"]), watts(row["ramp_1s_w_per_s"]) + limit,
-            watts(row["dominant_w"]), f"{write.large(row['extra_kwh'])} kWh", write.dollars(row["usd"]),
+            row["name"], *([row["how"]] if wide else []), watts(row["swing_w"]), watts(row["ramp_1s_w_per_s"]) + limit,
+            write.percent(row["slowdown"]), f"{row['extra_kwh'] / 1e3:,.0f} MWh", write.dollars(row["usd"]),
         )  # fmt: skip
     return Group(head, life, table)
 
@@ -167,8 +177,7 @@ def _money(payload: Mapping[str, Any]) -> RenderableType:
         table,
         Text.assemble(
             ("Carbon: ", "bold"),
-            f"{write.large(grid['kg'] / 1e3)} t CO2e, {grid['basis']}; embodied {write.large(band['low'] / 1e3)} to "
-            f"{write.large(band['high'] / 1e3)} t",
+            f"{grid['kg'] / 1e3:,.0f} t CO2e, {grid['basis']}; embodied {band['low'] / 1e3:,.0f} to {band['high'] / 1e3:,.0f} t",
         ),
         Text.assemble(
             ("Water: ", "bold"),

@@ -135,8 +135,8 @@ def _money(payload: Mapping[str, Any]) -> str:
     grid, band = carbon["location_based"], carbon["embodied"]
     words = (
         f"<p>{escape(tco['boundary'])}.</p>"
-        f"<p>Carbon: {write.large(grid['kg'] / 1e3)} t CO2e, {escape(grid['basis'])}; embodied "
-        f"{write.large(band['low'] / 1e3)} to {write.large(band['high'] / 1e3)} t. "
+        f"<p>Carbon: {grid['kg'] / 1e3:,.0f} t CO2e, {escape(grid['basis'])}; embodied "
+        f"{band['low'] / 1e3:,.0f} to {band['high'] / 1e3:,.0f} t. "
         f"Water: {write.large(water['on_site_litres'])} L on site, "
         f"{write.large(water['at_source_litres'])} L at power stations.</p>"
     )
