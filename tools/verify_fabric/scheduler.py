@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import getpass
 import re
 import secrets
 import socket
@@ -17,7 +18,7 @@ SECONDS = 60.0
 _SWITCH = re.compile(r"SwitchName=(\S+) Level=(\d+) LinkSpeed=\d+(?: Nodes=(\S+))?(?: Switches=(\S+))?")
 CONFIG = """ClusterName=argosy
 SlurmctldHost={host}(127.0.0.1)
-SlurmUser=root
+SlurmUser={user}
 AuthType=auth/munge
 AuthInfo=socket={folder}/munge.socket
 CryptoType=crypto/munge
@@ -52,6 +53,7 @@ def check(folder: Path) -> Report:
     (folder / "slurm.conf").write_text(
         CONFIG.format(
             host=socket.gethostname(),
+            user=getpass.getuser(),
             folder=folder,
             port=free_port(),
             node_port=free_port(),
