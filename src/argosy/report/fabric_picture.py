@@ -11,12 +11,13 @@ import altair as alt
 
 from argosy.report.charts import to_svg
 
-_WIDTH, _ROW = 960, 130  # pixels of the drawing, and from row to row
+_WIDTH, _ROW, _EDGE, _ARC = 960, 130, 26, 90  # pixels: of the drawing, from row to row, around, for arcs
+_STEPS = 8  # points of half an arc
 _LABELS = 250  # pixels for the names at the right
 _INK, _LINE, _PAPER, _BOX = "#22303c", "#33658a", "#ffffff", "#eef3f7"
 _ROWS = ["#dfe9e3", "#dce8f2", "#e9e2f0", "#f6ead7", "#f3dede"]
 _RAILS = ["#33658a", "#c8553d", "#2a7f62", "#d9a441", "#6b5b95", "#3a9ea5", "#a3577e", "#7a8450"]
-_HEAT = {"domain": [0.0, 0.5, 1.0, 1.5, 2.5], "range": ["#f4f7f9", "#a9cfe0", "#f2c14e", "#d1495b", "#6a0f2b"]}
+_HEAT = {0.0: "#f4f7f9", 0.5: "#a9cfe0", 1.0: "#f2c14e", 1.5: "#d1495b", 2.5: "#6a0f2b"}  # by load ÷ rate
 
 Chart = Any
 
@@ -28,15 +29,14 @@ def _data(rows: Sequence[Mapping[str, Any]]) -> Any:
 def picture(drawing: Mapping[str, Any]) -> Chart:
     """Rows of boxes, hosts below; a line per bundle, its width by cables, its colour by load where there is one."""
     rows, boxes = drawing["rows"], {box["id"]: box for box in drawing["boxes"]}
-    top = max(row["row"] for row in rows)
-    height = _ROW * (top + 1)
+    height = _height(drawing)
     per_row = {row["row"]: max(1, sum(box["row"] == row["row"] for box in boxes.values())) for row in rows}
 
     def x(box: Mapping[str, Any]) -> float:
         return float(box["x"]) * _WIDTH
 
     def y(row: float) -> float:
-        return height - _ROW / 2 - row * _ROW
+        return height - _EDGE - row * _ROW
 
     half = {row: min(_WIDTH / count * 0.42, 70.0) for row, count in per_row.items()}
     drawn = [
@@ -64,8 +64,19 @@ def picture(drawing: Mapping[str, Any]) -> Chart:
         *_names(rows, y, height),
     ]
     return alt.layer(*layers).properties(
-        width=_WIDTH + _LABELS, height=height, title=_title(drawing["title"], _subtitle(drawing))
+        width=_WIDTH + _LABELS,
+        height=height,
+        title=_title(drawing["title"], _subtitle(drawing)),
+        view=alt.ViewBackground(strokeOpacity=0),
     )
+
+
+def _height(drawing: Mapping[str, Any]) -> float:
+    """Pixels of the drawing; more above the top row where arcs rise from it."""
+    top = max(row["row"] for row in drawing["rows"])
+    row_of = {box["id"]: box["row"] for box in drawing["boxes"]}
+    arcs = any(row_of[bundle["from"]] == row_of[bundle["to"]] for bundle in drawing["bundles"])
+    return float(_ROW * top + 2 * _EDGE + (_ARC if arcs else 0))
 
 
 def _place(x: str, y: str, height: float) -> dict[str, Any]:
@@ -75,7 +86,9 @@ def _place(x: str, y: str, height: float) -> dict[str, Any]:
     return {"x": alt.X(f"{x}:Q", scale=across, axis=None), "y": alt.Y(f"{y}:Q", scale=down, axis=None)}
 
 
-def _line(bundle: Mapping[str, Any], boxes: Mapping[int, Any], x: Any, y: Any, index: int) -> list[dict[str, Any]]:
+def _line(
+    bundle: Mapping[str, Any], boxes: Mapping[int, Any], x: Any, y: Any, index: int
+) -> list[dict[str, Any]]:
     """The points of one bundle: straight between rows, an arc above its row within one."""
     ends = sorted((boxes[bundle["from"]], boxes[bundle["to"]]), key=lambda box: box["row"])
     low, high = ends
@@ -83,15 +96,19 @@ def _line(bundle: Mapping[str, Any], boxes: Mapping[int, Any], x: Any, y: Any, i
     if low["row"] != high["row"]:
         points = [(x(low), y(low["row"]) - 15), (x(high), y(high["row"]) + 15)]
     else:
-        rise = 18 + 0.09 * abs(x(low) - x(high))
-        level, middle = y(low["row"]) - 15, (x(low) + x(high)) / 2
-        points = [(x(low), level), (middle, level - rise), (x(high), level)]
+        level, middle, half = y(low["row"]) - 15, (x(low) + x(high)) / 2, (x(high) - x(low)) / 2
+        rise = min(14 + 0.16 * abs(half), _ARC)
+        points = [
+            (middle + half * step / _STEPS, level - rise * (1 - (step / _STEPS) ** 2))
+            for step in range(-_STEPS, _STEPS + 1)
+        ]
     return [{**common, "order": step, "x": px, "y": py} for step, (px, py) in enumerate(points)]
 
 
 def _bundles(lines: Sequence[Sequence[Mapping[str, Any]]], drawing: Mapping[str, Any]) -> Chart:
-    height = _ROW * (max(row["row"] for row in drawing["rows"]) + 1)
-    points = [point for line in lines for point in line]
+    height = _height(drawing)
+    hottest_last = sorted(lines, key=lambda line: line[0]["load"] or 0.0)
+    points = [point for line in hottest_last for point in line]
     most = max((point["cables"] for point in points), default=1)
     loaded = any(point["load"] is not None for point in points)
     colour: Any = (
@@ -100,15 +117,15 @@ def _bundles(lines: Sequence[Sequence[Mapping[str, Any]]], drawing: Mapping[str,
         else alt.value(_LINE)
     )
     width = alt.Size(
-        "cables:Q", scale=alt.Scale(type="sqrt", domain=[0, most], range=[0.5, 5.0]), legend=None
+        "cables:Q",
+        scale=alt.Scale(type="sqrt", domain=[0, most], range=[0.4, min(5.0, max(1.4, 300 / len(lines)))]),
+        legend=None,
     )
     faint = min(0.85, 0.25 + 12 / max(len(lines), 1))
     return (
         alt.Chart(_data(points))
-        .mark_trail(opacity=0.8 if loaded else faint)
-        .encode(
-            **_place("x", "y", height), size=width, color=colour, detail="bundle:N", order="order:Q"
-        )
+        .mark_trail(opacity=0.9 if loaded else faint)
+        .encode(**_place("x", "y", height), size=width, color=colour, detail="bundle:N", order="order:Q")
     )
 
 
@@ -118,7 +135,7 @@ def _names(rows: Sequence[Mapping[str, Any]], y: Any, height: float) -> list[Cha
         {
             "x": _WIDTH + 16,
             "y": y(row["row"]) - 7,
-            "name": f"{row['count']:,} {row['name']}",
+            "name": f"{row['count']:,} {row['name']}" + (" switches" if row["row"] else ""),
             "more": " · ".join(
                 part
                 for part in (row["switch"], f"{row['planes']} planes" if row["planes"] > 1 else "")
@@ -151,10 +168,10 @@ def rails(drawing: Mapping[str, Any]) -> Chart:
     size = min(slot * 0.86 / cards, 64.0)
 
     def card_x(host: int, card: int) -> float:
-        return (host + 0.5) * slot + (card - (cards - 1) / 2) * size
+        return float((host + 0.5) * slot + (card - (cards - 1) / 2) * size)
 
     def leaf_x(leaf: int) -> float:
-        return (leaf + 0.5) * width / leaves
+        return float((leaf + 0.5) * width / leaves)
 
     def colour(rail: int) -> str:
         return _RAILS[rail % len(_RAILS)]
@@ -163,12 +180,22 @@ def rails(drawing: Mapping[str, Any]) -> Chart:
         point
         for index, line in enumerate(drawing["lines"])
         for point in (
-            {"line": index, "x": card_x(line["host"], line["card"]), "y": 213, "colour": colour(line["rail"])},
+            {
+                "line": index,
+                "x": card_x(line["host"], line["card"]),
+                "y": 213,
+                "colour": colour(line["rail"]),
+            },
             {"line": index, "x": leaf_x(line["leaf"]), "y": 62, "colour": colour(line["rail"])},
         )
     ]
     frames = [
-        {"x": (h + 0.5) * slot - size * cards / 2 - 8, "x2": (h + 0.5) * slot + size * cards / 2 + 8, "y": 205, "y2": 282}
+        {
+            "x": (h + 0.5) * slot - size * cards / 2 - 8,
+            "x2": (h + 0.5) * slot + size * cards / 2 + 8,
+            "y": 205,
+            "y2": 282,
+        }
         for h in range(hosts)
     ]
     squares = [
@@ -222,7 +249,12 @@ def rails(drawing: Mapping[str, Any]) -> Chart:
         .mark_text(color=_PAPER, fontSize=12, fontWeight="bold")
         .encode(**at("middle", "centre"), text="label:N"),
         alt.Chart(_data(titles)).mark_text(color=_INK, fontSize=12).encode(**at("x", "y"), text="label:N"),
-    ).properties(width=width, height=height, title=_title(drawing["title"], f"{len(drawing['lines'])} cables"))
+    ).properties(
+        width=width,
+        height=height,
+        title=_title(drawing["title"], f"{len(drawing['lines'])} cables"),
+        view=alt.ViewBackground(strokeOpacity=0),
+    )
 
 
 def heat_map(maps: Sequence[Mapping[str, Any]], title: str, subtitle: str) -> Chart:
@@ -234,7 +266,11 @@ def heat_map(maps: Sequence[Mapping[str, Any]], title: str, subtitle: str) -> Ch
         rows, columns = one["shape"]
         below, above = one["boundary"].split("-", 1) if "-" in one["boundary"] else (one["boundary"], "")
         way = f"{below} → {above}" if one["up"] else f"{above} → {below}"
-        folded = "" if (one["rows"], one["columns"]) == tuple(one["shape"]) else ", the largest of several links a cell"
+        folded = (
+            ""
+            if (one["rows"], one["columns"]) == tuple(one["shape"])
+            else ", the largest of several links a cell"
+        )
         panels.append(
             alt.Chart(_data(one["cells"]))
             .mark_rect(stroke="white", strokeWidth=0.25)
@@ -244,11 +280,12 @@ def heat_map(maps: Sequence[Mapping[str, Any]], title: str, subtitle: str) -> Ch
                 color=alt.Color("load:Q", scale=scale, legend=_legend("load ÷ rate")),
             )
             .properties(
+                view=alt.ViewBackground(strokeOpacity=0),
                 width=max(120, min(460, columns * 9)),
                 height=max(120, min(430, rows * 9)),
                 title=alt.TitleParams(
                     way,
-                    subtitle=f"{one['rows']:,} {below} switches down, {one['columns']} links each across{folded}",
+                    subtitle=f"{one['rows']:,} {'chips' if below == 'chip' else below + ' switches'} down, {one['columns']} links each across{folded}",
                     fontSize=13,
                     subtitleFontSize=10,
                     subtitleColor="#5b6b79",
@@ -262,8 +299,10 @@ def heat_map(maps: Sequence[Mapping[str, Any]], title: str, subtitle: str) -> Ch
 def _heat_scale(points: Sequence[Mapping[str, Any]]) -> Any:
     """White to blue below a link's rate, amber at it, red beyond: the same colours in every picture."""
     most = max((point["load"] for point in points if point["load"] is not None), default=1.0)
-    domain = [*_HEAT["domain"][:-1], max(_HEAT["domain"][-1], float(most))]
-    return alt.Scale(domain=domain, range=_HEAT["range"], interpolate="lab", clamp=True)
+    marks: list[float] = sorted(_HEAT)
+    domain: list[Any] = [*marks[:-1], max(marks[-1], float(most))]
+    colours: list[Any] = [_HEAT[mark] for mark in marks]
+    return alt.Scale(domain=domain, range=colours, interpolate="lab", clamp=True)
 
 
 def _legend(title: str) -> Any:
@@ -272,7 +311,13 @@ def _legend(title: str) -> Any:
 
 def _title(title: str, subtitle: str) -> Any:
     return alt.TitleParams(
-        title, subtitle=subtitle, anchor="start", fontSize=17, subtitleFontSize=12, subtitleColor="#5b6b79", offset=14
+        title,
+        subtitle=subtitle,
+        anchor="start",
+        fontSize=17,
+        subtitleFontSize=12,
+        subtitleColor="#5b6b79",
+        offset=14,
     )
 
 
@@ -291,7 +336,11 @@ def save(chart: Chart, path: Path) -> None:
     elif kind == ".png":
         import vl_convert
 
-        path.write_bytes(vl_convert.svg_to_png(to_svg(chart).replace("<svg ", '<svg style="background:white" ', 1), scale=2))
+        path.write_bytes(
+            vl_convert.svg_to_png(
+                to_svg(chart).replace("<svg ", '<svg style="background:white" ', 1), scale=2
+            )
+        )
     elif kind == ".html":
         path.write_text(
             '<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><title>fabric</title></head>'

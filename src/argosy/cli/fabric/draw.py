@@ -67,10 +67,12 @@ def draw(
 
         size = words.parse(message, "byte", "--bytes")
         _add(payload, collective_payload(network, collective, size, ranks or network.accelerators))
+    run = None
     if traffic is not None:
         from argosy.cli.fabric.traffic import load
 
-        _add(payload, load(drawn, traffic, given))
+        answer, run = load(drawn, traffic, given)
+        _add(payload, answer)
     if analysis:
         from argosy.fabric.failures import analysis_payload
 
@@ -82,7 +84,7 @@ def draw(
     if picture:
         from argosy.cli.fabric.picture import draw_pictures
 
-        draw_pictures(drawn, payload, picture)
+        draw_pictures(drawn, run, traffic, picture)
     if as_json:
         print(json.dumps({**head("fabric"), **payload}, indent=1, ensure_ascii=False))
     else:

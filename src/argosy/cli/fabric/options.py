@@ -143,7 +143,7 @@ Picture = Annotated[
     _option(
         _OUT,
         "--picture",
-        help="Draw it (.svg, .png, .html); with --traffic, the load of its links.",
+        help="Draw it (.svg, .png, .html); with --traffic coloured by load, and a second one as a heat map.",
     ),
 ]
 AsJson = Annotated[bool, _option(_OUT, "--json", help="Print JSON and nothing else.")]

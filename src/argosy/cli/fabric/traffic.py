@@ -5,12 +5,15 @@ from __future__ import annotations
 from typing import Any
 
 
-def load(topology: Any, pattern: str, given: dict[str, Any]) -> dict[str, Any]:
-    """The contract's keys of `--traffic` and more, by argosy.fabric.flows; `given`: the options by name."""
+def load(topology: Any, pattern: str, given: dict[str, Any]) -> tuple[dict[str, Any], Any]:
+    """The contract's keys of `--traffic` and more, and the run itself, by argosy.fabric.flows; `given`: the options
+    by name.
+    """
     from argosy.fabric import flows
 
     names = ("seed", "routing", "queue_pairs", "failed", "degraded")
-    return flows.traffic_payload(topology, pattern, **{name: given[name] for name in names})
+    run = flows.run_traffic(topology, pattern, **{name: given[name] for name in names})
+    return flows.run_payload(topology, pattern, given["seed"], run), run
 
 
 def show_traffic(console: Any, payload: dict[str, Any]) -> None:

@@ -1,0 +1,90 @@
+"""`--collective`: its time in closed form, and by the flow schedule over the cables."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from argosy.cli.fabric import words
+
+
+def timed(topology: Any, network: Any, routing: str, given: dict[str, Any]) -> dict[str, Any]:
+    """The contract's keys of `--collective` and `schedule`; `given`: the options by name.
+
+    With `--algorithm` the time is that algorithm's: the closed form's where there is one, else the schedule's.
+    """
+    from argosy.fabric.request import collective_payload
+    from argosy.fabric.schedule import schedule_payload
+
+    kind, size = given["collective"], words.parse(given["message"], "byte", "--bytes")
+    ranks = given["ranks"] or network.accelerators
+    payload = collective_payload(network, kind, size, ranks)
+    chosen = given["algorithm"]
+    schedule = schedule_payload(
+        topology, network, kind, size, ranks, algorithm=chosen, routing=routing, seed=given["seed"],
+        queue_pairs=given["queue_pairs"],
+    )  # fmt: skip
+    if chosen is not None:
+        return {**payload, **schedule, **_of_algorithm(payload, schedule, chosen)}
+    return {**payload, **schedule}
+
+
+def _of_algorithm(payload: dict[str, Any], schedule: dict[str, Any], chosen: str) -> dict[str, Any]:
+    """Time and bus bandwidth of the algorithm that was asked for."""
+    found = schedule["schedule"]
+    if found is None:
+        return {}
+    seconds = payload["algorithms_s"].get(chosen, found["time_s"])
+    bus = payload["bus_bandwidth_bytes_per_s"] * payload["time_s"] / seconds
+    return {"algorithm": chosen, "time_s": seconds, "bus_bandwidth_bytes_per_s": bus}
+
+
+def show_collective(console: Any, payload: dict[str, Any]) -> None:
+    """The collective's answer for people: closed form, bound, then the schedule's steps."""
+    from rich.table import Table
+
+    from argosy import units
+
+    bus = units.format(payload["bus_bandwidth_bytes_per_s"], "byte/s")
+    console.print(
+        f"{payload['algorithm']}: {units.format(payload['time_s'], 's')}, bus bandwidth {bus}, "
+        f"bound {units.format(payload['bound_s'], 's')}"
+    )
+    found = payload["schedule"]
+    if found is None:
+        return
+    bus = units.format(found["bus_bandwidth_bytes_per_s"], "byte/s")
+    console.print(
+        f"by its flow schedule under {found['routing']} routing: {found['algorithm']} "
+        f"{units.format(found['time_s'], 's')}, bus bandwidth {bus}; on the wires alone "
+        f"{units.format(found['wire_s'], 's')}"
+    )
+    others = ", ".join(f"{name} {units.format(s, 's')}" for name, s in found["algorithms_s"].items())
+    console.print(f"all that apply: {others}")
+    table = Table(title="steps, seconds at the wires' full rates", title_justify="left")
+    for column in ("step", "messages", "bytes each", "rounds", "scale-up links", "fabric"):
+        table.add_column(column, justify="left" if column == "step" else "right")
+    for row in _together(found["steps"]):
+        table.add_row(
+            row["phase"],
+            f"{row['messages']:,}",
+            units.format(row["bytes"], "byte"),
+            f"{row['rounds']:,.0f}",
+            units.format(row["scale_up_s"], "s"),
+            units.format(row["fabric_s"], "s"),
+        )
+    console.print(table)
+
+
+def _together(steps: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Steps of the same phase that follow each other and are alike, as one."""
+    rows: list[dict[str, Any]] = []
+    for step in steps:
+        same = rows and all(rows[-1][key] == step[key] for key in ("phase", "messages", "bytes"))
+        if same:
+            rows[-1] = {
+                **rows[-1],
+                **{k: rows[-1][k] + step[k] for k in ("rounds", "scale_up_s", "fabric_s")},
+            }
+        else:
+            rows.append(step)
+    return rows
