@@ -265,6 +265,7 @@ def heat_map(maps: Sequence[Mapping[str, Any]], title: str, subtitle: str) -> Ch
     for one in maps:
         rows, columns = one["shape"]
         below, above = one["boundary"].split("-", 1) if "-" in one["boundary"] else (one["boundary"], "")
+        what = "chips" if below == "chip" else f"{below} switches"
         way = f"{below} → {above}" if one["up"] else f"{above} → {below}"
         folded = (
             ""
@@ -285,7 +286,7 @@ def heat_map(maps: Sequence[Mapping[str, Any]], title: str, subtitle: str) -> Ch
                 height=max(120, min(430, rows * 9)),
                 title=alt.TitleParams(
                     way,
-                    subtitle=f"{one['rows']:,} {'chips' if below == 'chip' else below + ' switches'} down, {one['columns']} links each across{folded}",
+                    subtitle=f"{one['rows']:,} {what} down, {one['columns']} links each across{folded}",
                     fontSize=13,
                     subtitleFontSize=10,
                     subtitleColor="#5b6b79",
