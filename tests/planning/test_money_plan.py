@@ -99,7 +99,7 @@ def test_spot_nodes_that_are_taken_back_cost_goodput() -> None:
 def test_the_tornado_starts_with_what_decides() -> None:
     tornado = facility_payload(argosy.loads(SCENARIO), draws=100)["tco"]["tornado"]
     facts = [row["fact"] for row in tornado]
-    assert {"prices.lifetime", "nodes.DGX-H100.price", "days of the run (step model, failures)"} <= set(
+    assert {"prices.lifetime", "nodes.DGX-H100.price", "days of the run"} <= set(
         facts[:5]
     )
     lifetime = next(row for row in tornado if row["fact"] == "prices.lifetime")

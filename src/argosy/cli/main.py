@@ -109,6 +109,11 @@ COMMANDS: dict[str, tuple[str, str, str]] = {
         "Layouts and fleet sizes that nothing beats in time, money and energy at once.",
         "Decide",
     ),
+    "cost": (
+        "argosy.cli.cost:cost",
+        "What a run costs: purchase, bill, market, tokens, what moves it; its carbon and its water.",
+        "Decide",
+    ),
     "capacity": (
         "argosy.cli.capacity:capacity",
         "Accelerators by quarter: deliveries, bring-up, burn-in, demand; whether buying or renting pays.",

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from argosy import __version__
 from argosy.facility import (
     WHEN_AUTO,
     Work,
@@ -22,12 +23,37 @@ from argosy.facility import (
 )
 from argosy.facility.money import by_effect, ends_of, tornado_row
 from argosy.facts import FactError, Values
-from argosy.planning.context import Context
+from argosy.planning.context import Context, context
+from argosy.planning.payload import plain
 from argosy.planning.run import FleetRun, fleet_account
 from argosy.planning.site import NetworkAccount, it_load, network_account, purchase, usage
-from argosy.spec import Prices
+from argosy.spec import Prices, Scenario
 
 Array = Any  # float, or draws (n,)
+SCHEMA = "argosy.cost/1"
+DAYS = "days of the run"  # the step model and the failures together: what the tornado calls them
+
+
+def cost_payload(scenario: Scenario, draws: int = 500, seed: int = 0) -> dict[str, Any]:
+    """The JSON of `argosy cost`: `tco`, `carbon` and `water` as in `argosy facility`, without its physics.
+
+    FactError where the plan does not run (no layout divides), with the reasons.
+    """
+    from argosy.planning import plan
+
+    answer = plan(scenario, draws, seed)
+    if answer.nominal is None:
+        raise FactError(f"{scenario.name} does not run: {'; '.join(answer.verdict.reasons)}")
+    home = context(answer.scenario)
+    payload = {
+        "schema": SCHEMA,
+        "version": __version__,
+        "facts_date": home.catalog.facts_date,
+        "scenario": {"name": scenario.name, "hash": scenario.hash},
+        "verdict": answer.verdict.to_dict(),
+        **money_payload(home, answer.nominal, answer.fabrics, answer.drawn),
+    }
+    return dict(plain(payload))
 
 
 def money_payload(
@@ -128,5 +154,5 @@ def _days(run: FleetRun, drawn: FleetRun) -> dict[str, Any]:
     days = run.wall_s / 86400.0
     low, high = (float(end) for end in np.quantile(np.asarray(drawn.wall_s) / 86400.0, [0.05, 0.95]))
     per_day = float(run.cost["total_usd"]) / days
-    name = "days of the run (step model, failures)"
+    name = DAYS
     return tornado_row(name, low, high, (low - days) * per_day, (high - days) * per_day)
