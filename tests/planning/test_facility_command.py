@@ -71,7 +71,9 @@ def test_the_same_numbers_as_the_plan() -> None:
     payload, plan = answered(), planned(SMALL)
     assert payload["tree"]["load_w"] == pytest.approx(plan["facility"]["facility_peak_w"], rel=1e-9)
     feed = payload["levels"][0]
-    assert feed["mean_w"] + feed["loss_mean_w"] == pytest.approx(plan["facility"]["facility_mean_w"], rel=1e-3)
+    assert feed["mean_w"] + feed["loss_mean_w"] == pytest.approx(
+        plan["facility"]["facility_mean_w"], rel=1e-3
+    )
     assert payload["cooling"]["pue"] == pytest.approx(plan["facility"]["pue"])
     assert np.mean(payload["cooling"]["pue_by_month"]) == pytest.approx(plan["facility"]["pue"])
     assert sum(line["usd"] for line in payload["tco"]["lines"]) == pytest.approx(plan["cost"]["total_usd"])
@@ -225,3 +227,42 @@ def test_retrofit_says_what_the_hall_carries() -> None:
     hot = answered(with_facility("hall: {racks: 90, rack_cooling: 9 kW}"))["retrofit"]
     assert hot["carries_accelerators"] == 0
     assert "can shed" in hot["reasons"][0]
+
+
+def test_a_ramp_that_the_utility_does_not_accept() -> None:
+    tight = planned(with_facility("ramp_limit: 1 kW/s"))
+    assert tight["verdict"]["status"] == "violates"
+    assert tight["verdict"]["binding"] == "ramp that the utility accepts"
+    loose = answered(with_facility("ramp_limit: 5 MW/s"))
+    assert loose["verdict"]["status"] == "feasible"
+    assert loose["waveform"]["mitigations"][0]["within_limit"] is True
+
+
+def test_a_schedule_without_a_simulated_order_still_has_a_waveform(monkeypatch: pytest.MonkeyPatch) -> None:
+    simulated = answered()["waveform"]
+
+    def refuses(*_: object, **__: object) -> None:
+        raise ValueError("interleaving needs micro-batches in multiples of the ranks")
+
+    monkeypatch.setattr("argosy.planning.power_trace.simulate_layout", refuses)
+    wave = facility_payload(argosy.loads(SMALL), draws=100)["waveform"]
+    assert wave["mean_w"] == pytest.approx(simulated["mean_w"], rel=0.05)
+    assert wave["swing_w"] > 0
+    assert len(wave["w"]) * wave["dt_s"] == pytest.approx(wave["period_s"])
+
+
+def test_what_cannot_run_has_no_facility_and_exits_with_2(tmp_path) -> None:
+    file = tmp_path / "none.yaml"
+    file.write_text(SMALL.replace("tp: 2, pp: 4, vp: 2", "tp: 2, pp: 64, vp: 1"))
+    result = CliRunner().invoke(application("facility"), ["facility", str(file), "--json", "--draws", "100"])
+    assert result.exit_code == 2
+    payload = json.loads(result.stdout)
+    assert payload["tree"] is None
+    assert payload["verdict"]["status"] == "infeasible"
+
+
+def test_a_unit_without_a_spare_is_refused_with_its_place() -> None:
+    with pytest.raises(argosy.spec.ScenarioError, match="one unit has no 2N"):
+        argosy.loads(with_facility("power_tree: {ups: {rating: 1 MW, count: 1, redundancy: 2N}}"))
+    alone = planned(with_facility("power_tree: {ups: {rating: 1 MW, count: 1}}"))
+    assert alone["verdict"]["status"] == "feasible"

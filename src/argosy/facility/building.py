@@ -163,9 +163,8 @@ def _given(
             plant = np.maximum(over * it_w - now.hall_loss_w - now.outdoor_loss_w, 0.0)
         return tree.flow(values, it_w, plant)
 
-    return Building(
-        racks, tree, *(flow(it_w) for it_w in (it_mean_w, it_measured_w, it_peak_w)), None, settings.pue
-    )
+    mean, measured, peak = (flow(it_w) for it_w in (it_mean_w, it_measured_w, it_peak_w))
+    return Building(racks, tree, mean, measured, peak, None, settings.pue)
 
 
 def racks_of(values: Values, settings: Facility, load: ItLoad) -> Racks:

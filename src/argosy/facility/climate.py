@@ -81,4 +81,4 @@ def wet_bulbs_c(shape: Shape, outside_c: np.ndarray, mean_humidity: Array) -> np
     vapour = law.saturation_pressure_pa(by_month.mean(axis=-1)) * humidity
     relative = vapour[..., None] / law.saturation_pressure_pa(by_month)
     wet = law.wet_bulb_c(by_month, np.clip(relative, _DRIEST, _DAMPEST))
-    return np.minimum(wet, by_month).reshape(outside_c.shape)
+    return np.asarray(np.minimum(wet, by_month)).reshape(outside_c.shape)

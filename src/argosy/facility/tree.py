@@ -158,7 +158,8 @@ def _sized(
     """
     stage = getattr(settings, name)
     spare = values.get(f"power.{name}.spare_units", 0.0)
-    redundancy = stage.redundancy or ("N+1" if np.max(spare) > 0 else "N")
+    usual = "N+1" if np.max(spare) > 0 and stage.count != 1 else "N"
+    redundancy = stage.redundancy or usual
     derating = settings.derating if name in BREAKERS else 1.0
     over = settings.oversubscription
     if name == "utility":

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -141,7 +142,7 @@ class Stretch:
 
 def life_power(
     values: Values, load: ItLoad, wave: Waveform, stretches: Sequence[Stretch]
-) -> tuple[np.ndarray, list[dict[str, float | str]]]:
+) -> tuple[np.ndarray, list[dict[str, Any]]]:
     """IT watts over a piece of the job's life at the waveform's `dt_s`, and where each stretch lies in it.
 
     Steps repeat the waveform; in a blocking checkpoint and until a failure is noticed the accelerators wait at full
@@ -154,7 +155,9 @@ def life_power(
         "failure": waiting,
         "restart": wave.steady_w + nodes * float(node.idle_w),
     }
-    parts, marks, now = [], [], 0.0
+    parts: list[np.ndarray] = []
+    marks: list[dict[str, Any]] = []
+    now = 0.0
     for stretch in stretches:
         samples = max(1, round(stretch.seconds / wave.dt_s))
         level = levels.get(stretch.kind)
@@ -164,7 +167,7 @@ def life_power(
     return law.smoothed(np.concatenate(parts), wave.dt_s, wave.lag_s), marks
 
 
-def decimated(watts: np.ndarray, dt_s: float, most: int = 1200) -> dict[str, object]:
+def decimated(watts: np.ndarray, dt_s: float, most: int = 1200) -> dict[str, Any]:
     """At most `most` bins for display, each with its lowest, mean and highest watts: nothing that matters is hidden."""
     size = int(np.ceil(watts.size / most))
     padded = np.pad(watts, (0, -watts.size % size), mode="edge").reshape(-1, size)

@@ -13,8 +13,9 @@ from argosy.planning.context import Context, context
 from argosy.planning.hall import cable_problems, cabling
 from argosy.planning.job import JobPlan, check_format, plan_job
 from argosy.planning.payload import assumptions, envelope, payload, plain
+from argosy.planning.power_trace import ramp_constraint
 from argosy.planning.run import FleetRun, drawn_run, job_life, nominal_run
-from argosy.planning.site import network_account
+from argosy.planning.site import it_load, network_account
 from argosy.planning.verdict import (
     Constraint,
     Verdict,
@@ -93,6 +94,7 @@ def _verdict(setting: Context, nominal: FleetRun, fabrics: list[dict[str, Any]])
     capacity = setting.fleet.storage.capacity
     constraints += [limit for job in nominal.jobs for limit in storage_constraint(job.job, capacity)]
     constraints += power_constraints(nominal.facility)
+    constraints += ramp_constraint(setting, it_load(setting, network_account(fabrics)), nominal)
     problems = [problem for fabric in fabrics for problem in fabric.get("problems", [])]
     problems += nominal.facility["problems"]
     if setting.scenario.facility.hall.cable_reach_m is not None:

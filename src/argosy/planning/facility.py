@@ -47,7 +47,7 @@ def facility_payload(scenario: Scenario, draws: int = 500, seed: int = 0) -> dic
     money = money_payload(setting, answer.nominal, answer.fabrics, answer.drawn)
     body = {
         "boundary": answer.nominal.facility["boundary"],
-        "power": power_levels(setting.values, load, around),
+        "power": power_levels(setting.values, setting.node, load, around),
         "tree": drawing(setting.values, around, load),
         "trips_first": around.trips_first,
         "levels": level_table(around, load),
@@ -83,11 +83,12 @@ def _longest(answer: Plan) -> JobPlan:
     return max(answer.nominal.jobs, key=lambda each: each.tokens).job
 
 
-def power_levels(values: Values, load: ItLoad, around: Building) -> list[dict[str, Any]]:
+def power_levels(values: Values, name: str, load: ItLoad, around: Building) -> list[dict[str, Any]]:
     """Watts by boundary, one accelerator board to the whole facility, at four levels: idle, measured, capped, nameplate.
 
     `idle`: on, no job; `measured`: the most that dense training draws; `capped`: what a cap (or the board's default
     limit) allows; `nameplate`: the maker's maximum. Racks and the facility have no nameplate of their own: the sum.
+    `sources` of board and node are the catalog's, `name` being the node's in it.
     """
     node, nodes = load.node, load.nodes + load.spare_nodes
     per_rack = around.racks.nodes_per_rack
@@ -103,7 +104,19 @@ def power_levels(values: Values, load: ItLoad, around: Building) -> list[dict[st
         ("facility at the meter", nodes, None, around.measured.meter_w, around.meter_peak_w, None),
     ]  # fmt: skip
     names = ("boundary", "nodes", "idle_w", "measured_w", "capped_w", "nameplate_w")
-    return [dict(zip(names, row, strict=True)) for row in rows]
+    told: list[dict[str, Any]] = [dict(zip(names, row, strict=True)) for row in rows]
+    told[0]["sources"] = _sources(
+        values, board, {"idle": "idle", "measured": "measured", "capped": "cap", "nameplate": "nameplate"}
+    )
+    own = {"idle": "idle", "measured": "measured_max", "nameplate": "nameplate"}
+    told[1]["sources"] = _sources(values, f"nodes.{name}.power_", own)
+    return told
+
+
+def _sources(values: Values, prefix: str, facts: dict[str, str]) -> dict[str, str]:
+    """Where each level's number was read; what the catalog does not have for the node is built from its boards."""
+    known = {level: values.facts.get(f"{prefix}{fact}") for level, fact in facts.items()}
+    return {level: "built from the boards" if fact is None else fact.source for level, fact in known.items()}
 
 
 def racks(setting: Context, load: ItLoad, around: Building) -> dict[str, Any]:

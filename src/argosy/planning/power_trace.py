@@ -24,8 +24,10 @@ from argosy.planning.context import Context
 from argosy.planning.job import StagePlan, machine
 from argosy.planning.objectives import phases
 from argosy.planning.run import FleetRun, JobRun
+from argosy.planning.verdict import Constraint
 from argosy.training import simulate_layout
 
+Mix = tuple[float, float, float, float]  # shares of compute, memory, communication, idle
 _SHOWN_S = 30.0  # of steps around an event
 
 
@@ -35,17 +37,21 @@ def stage_activity(context: Context, job: Any) -> tuple[list[StageActivity], flo
     An operation mixes what its kernels do: compute, memory-bound work, exposed communication within layers, as the step
     model has them on average; between operations a stage waits. Then comes what happens once a step: the wait for the
     slowest node, the exposed gradient exchange, the optimizer. Where the simulation and the step model differ in length
-    the whole is stretched to the step model's: the second result is by how much.
+    the whole is stretched to the step model's: the second result is by how much. A schedule whose order the micro-batches
+    do not fill is taken as one stretch of operations and one of waiting.
     """
     main = job.main
     on = machine(context, job.stack)
-    run = simulate_layout(main.job, on.device, on.network, on.stack, main.layouts)
     breakdown = {name: float(np.ravel(value)[0]) for name, value in main.nominal.breakdown.items()}
-    tail = [
+    tail: list[tuple[float, Mix]] = [
         (breakdown["straggler"] + breakdown["other"], (0.0, 0.0, 0.0, 1.0)),
         (breakdown["dp_exposed"], (0.0, 0.0, 1.0, 0.0)),
         (breakdown["optimizer"], (0.0, 1.0, 0.0, 0.0)),
     ]
+    try:
+        run = simulate_layout(main.job, on.device, on.network, on.stack, main.layouts)
+    except ValueError:  # micro-batches that the schedule's order does not fill
+        return _without_order(main, tail), 1.0
     scale = float(main.nominal.step_s[0]) / (run.seconds + sum(seconds for seconds, _ in tail))
     inside = _operation_mix(main)
     pp = len(run.busy)
@@ -56,7 +62,16 @@ def stage_activity(context: Context, job: Any) -> tuple[list[StageActivity], flo
     return stages, scale
 
 
-def _operation_mix(main: StagePlan) -> tuple[float, float, float, float]:
+def _without_order(main: StagePlan, tail: list[tuple[float, Mix]]) -> list[StageActivity]:
+    """A step whose schedule has no simulated order: all operations, then all waiting, then the tail."""
+    inside, rest = _operation_mix(main), sum(seconds for seconds, _ in tail)
+    whole = float(main.nominal.step_s[0])
+    breakdown = {name: float(np.ravel(value)[0]) for name, value in main.nominal.breakdown.items()}
+    idle = breakdown["bubble"] + breakdown["pp_exposed"]
+    return [_stage([(0.0, whole - rest - idle)], whole - rest, inside, tail, 1.0, 1.0)]
+
+
+def _operation_mix(main: StagePlan) -> Mix:
     """Shares of compute, memory-bound work and exposed communication within a forward or backward operation."""
     step = {name: float(np.ravel(value)[0]) for name, value in phases(main.nominal).items()}
     breakdown = {name: float(np.ravel(value)[0]) for name, value in main.nominal.breakdown.items()}
@@ -69,14 +84,15 @@ def _operation_mix(main: StagePlan) -> tuple[float, float, float, float]:
 def _stage(
     busy: list[tuple[float, float]],
     end: float,
-    inside: tuple[float, ...],
-    tail: list[tuple[float, tuple[float, ...]]],
+    inside: Mix,
+    tail: list[tuple[float, Mix]],
     scale: float,
     share: float,
 ) -> StageActivity:
     """One stage: its operations, what lies between them, and the tail of the step."""
-    waiting = (0.0, 0.0, 0.0, 1.0)
-    edges, mix, now = [0.0], [], 0.0
+    waiting: Mix = (0.0, 0.0, 0.0, 1.0)
+    mix: list[Mix] = []
+    edges, now = [0.0], 0.0
     for start, stop in sorted(busy):
         if start > now:
             edges.append(start)
@@ -120,6 +136,18 @@ def waveform_payload(context: Context, load: ItLoad, run: FleetRun) -> dict[str,
         "life": life_payload(context, load, wave, job),
         "mitigations": _mitigations(context, load, wave, run),
     }
+
+
+def ramp_constraint(context: Context, load: ItLoad, run: FleetRun) -> list[Constraint]:
+    """The change of power within one second against what the utility accepts, where the scenario says it."""
+    limit = context.scenario.facility.ramp_limit
+    if limit is None:
+        return []
+    job = max(run.jobs, key=lambda each: each.tokens)
+    stages, _ = stage_activity(context, job.job)
+    ramp = waveform(context.values, load, stages).ramp_1s_w_per_s
+    detail = f"{job.job.training.name}: power changes by {ramp / 1e6:.3g} MW in one second of its step"
+    return [Constraint("ramp that the utility accepts", 1.0 - ramp / limit, "violates", detail)]
 
 
 def life_payload(context: Context, load: ItLoad, wave: Waveform, job: JobRun) -> dict[str, Any]:

@@ -23,8 +23,10 @@ def show_facility(payload: Mapping[str, Any], console: Console | None = None) ->
     console.print(verdict(payload))
     if payload.get("tree") is None:
         return
-    for part in (_power, _tree, _racks, _cooling, _waveform, _cap, _money):
-        console.print(part(payload) if part is not _waveform else _waveform(payload, console.width >= _WIDE))
+    first, last = (_power, _tree, _racks, _cooling), (_cap, _money)
+    parts = [*(part(payload) for part in first), _waveform(payload, console.width >= _WIDE)]
+    for part in [*parts, *(part(payload) for part in last)]:
+        console.print(part)
 
 
 def _table(title: str, columns: str, names: int = 1) -> Table:
@@ -162,8 +164,9 @@ def _money(payload: Mapping[str, Any]) -> RenderableType:
     tco, carbon, water = payload["tco"], payload["carbon"], payload["water"]
     lines = sorted((line for line in tco["lines"] if line["usd"]), key=lambda line: -line["usd"])
     table = Table(box=None, pad_edge=False, show_header=False)
-    for justify in ("left", "right", "right"):
-        table.add_column("", justify=justify)  # type: ignore[arg-type]
+    table.add_column("")
+    table.add_column("", justify="right")
+    table.add_column("", justify="right")
     for line in lines:
         share = write.percent(line["usd"] / tco["total_usd"])
         table.add_row("  " + line["name"], write.dollars(line["usd"]), share)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from argosy.spec.quantity import Section, Shorthand, Watts, setting
 
@@ -21,6 +21,13 @@ class PowerStage(Section):
     redundancy: Literal["N", "N+1", "2N"] | None = setting(
         None, "units beyond need: none, one, or a whole second path", "N, and N+1 for the UPS"
     )
+
+    @model_validator(mode="after")
+    def _leaves_a_unit(self) -> PowerStage:
+        """Redundancy that takes the only unit leaves nothing to carry the load."""
+        if self.count == 1 and self.redundancy in ("N+1", "2N"):
+            raise ValueError(f"one unit has no {self.redundancy}: write count: 2 or more, or redundancy: N")
+        return self
 
 
 def _stage(given: Any) -> Any:
