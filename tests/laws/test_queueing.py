@@ -130,3 +130,20 @@ def test_broadcasting_over_loads_and_servers():
     table = queueing.erlang_c(loads, servers)
     assert table.shape == (2, 3)
     assert table[1, 0] == pytest.approx(queueing.erlang_c(3.0, 4))
+
+
+@pytest.mark.parametrize(("load", "servers"), [(0.3, 2), (1.5, 2), (4.0, 3), (0.7, 0)])
+def test_arrivals_until_overflow_against_the_chain(load: float, servers: int) -> None:
+    """First passage by solving the embedded chain's equations: from k busy, the next event is an arrival with a/(a + k)."""
+    size = servers + 1
+    matrix, right = np.eye(size), np.zeros(size)
+    for busy in range(size):
+        arrives = load / (load + busy)
+        right[busy] = arrives
+        if busy + 1 < size:
+            matrix[busy, busy + 1] -= arrives
+        if busy:
+            matrix[busy, busy - 1] -= 1.0 - arrives
+    assert queueing.arrivals_until_overflow(load, servers) == pytest.approx(
+        np.linalg.solve(matrix, right)[0], rel=1e-12
+    )

@@ -359,9 +359,11 @@ def _gather(key, w, j):  # type: ignore[no-untyped-def]
             return
         s.missing -= 1
         strikes.enter(key, w, j, slot, node)
-    if job.copies > 1 and s.down > 0:
-        s.state = SPARE_WAIT
-        return
+    if job.copies > 1:
+        strikes.refill_all(key, w, j)
+        if s.down > 0:
+            s.state = SPARE_WAIT
+            return
     clocks.find_next(w, j)
     if job.queue_s > 0.0:
         _book(w, j, QUEUE, job.queue_s)

@@ -232,24 +232,38 @@ def enter(key, w, j, slot, node):  # type: ignore[no-untyped-def]
 @njit(cache=True)
 def refill(key, w, j):  # type: ignore[no-untyped-def]
     """A tolerant policy's replacement is due: the place is filled, or tried again when the next repair is done."""
-    s, job = views.runs(w)[j], views.jobs(w)[j]
-    base = job.first + j
+    s, base = views.runs(w)[j], views.jobs(w)[j].first + j
     slot = views.refill_slot(w)[base]
     s.refills = heap.pop(views.refill_at(w), views.refill_slot(w), base, s.refills)
+    if not _replace(key, w, j, slot):
+        back = max(views.repair_at(w)[0], s.wall)
+        s.refills = heap.push(views.refill_at(w), views.refill_slot(w), base, s.refills, back, slot)
+
+
+@njit(cache=True)
+def refill_all(key, w, j):  # type: ignore[no-untyped-def]
+    """A job that keeps copies has stopped: its restart starts the replacements too, as far as there are spares."""
+    s, base = views.runs(w)[j], views.jobs(w)[j].first + j
+    places, left = s.refills, 0
+    for at in range(places):
+        slot = views.refill_slot(w)[base + at]
+        if not _replace(key, w, j, slot):
+            back = max(views.repair_at(w)[0], s.wall)
+            left = heap.push(views.refill_at(w), views.refill_slot(w), base, left, back, slot)
+    s.refills = left
+
+
+@njit(cache=True)
+def _replace(key, w, j, slot):  # type: ignore[no-untyped-def]
+    """Puts a spare into `slot` of a job that tolerates losses; False where there is none."""
+    s, job = views.runs(w)[j], views.jobs(w)[j]
     node = stock.take(w, job.first + slot, s.wall)
     if node < 0:
-        s.refills = heap.push(
-            views.refill_at(w),
-            views.refill_slot(w),
-            base,
-            s.refills,
-            max(views.repair_at(w)[0], s.wall),
-            slot,
-        )
-        return
+        return False
     enter(key, w, j, slot, node)
     copy, group = _place(w, j, slot)
     views.holes(w)[copy] -= 1
     if views.holes(w)[copy] == 0 and _whole_copies(w, j, group) == 1:
         s.down -= 1
     clocks.find_next(w, j)
+    return True

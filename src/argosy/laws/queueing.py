@@ -50,6 +50,22 @@ def erlang_b(offered_load: Array, servers: Array) -> Array:
     return plain(np.where(count > 0, lost, 1.0))
 
 
+def arrivals_until_overflow(offered_load: Array, servers: int) -> Array:
+    """Mean arrivals until one finds all `servers` busy, from an empty M/M/c/c system: Σ_{k≤c} Σ_{i≤k} k!/i! · a^{i−k}.
+
+    `offered_load`: a = λ/μ ≥ 0 in erlang, float or array; `servers`: c ≥ 0, whole. The mean first passage of a birth–death
+    process from 0 to c + 1, in units of 1/λ; c = 0 gives 1, a → ∞ gives c + 1. Needs exponential service.
+    Source: Karlin, Taylor, "A First Course in Stochastic Processes", 1975, chapter 4 (birth–death first passage).
+    """
+    load = np.asarray(offered_load, dtype=float)
+    total, step = np.zeros_like(load), np.zeros_like(load)
+    with np.errstate(divide="ignore"):
+        for busy in range(int(servers) + 1):
+            step = 1.0 + step * busy / load if busy else np.ones_like(load)
+            total = total + step
+    return plain(total)
+
+
 def _lost_by_poisson(load: Array, count: Array) -> Array:
     """P(N = c)/P(N ≤ c) for flat arrays; P(N = c) = exp(−δ − D)/√(2πc) without cancellation at large c.
 

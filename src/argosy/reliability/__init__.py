@@ -1,7 +1,7 @@
 """How often a fleet fails, what that costs a job, and what spares and checkpoints do about it."""
 
 from argosy.reliability.checkpoints import Cadence, CheckpointCost, cadence, checkpoint_cost
-from argosy.reliability.events import ENDS, EventLives, Timeline, event_lives, timeline
+from argosy.reliability.events import ENDS, EventLives, Gang, Timeline, event_lives, shared_lives, timeline
 from argosy.reliability.goodput import Goodput, goodput
 from argosy.reliability.hazards import Hazards, Racks, Shock, Slowdown
 from argosy.reliability.rates import CategoryRate, FailureRates, failure_rates, presets
@@ -29,6 +29,7 @@ __all__ = [
     "EventLives",
     "FailureEvent",
     "FailureRates",
+    "Gang",
     "Goodput",
     "Hazards",
     "Lives",
@@ -49,6 +50,7 @@ __all__ = [
     "presets",
     "racks",
     "restart_s",
+    "shared_lives",
     "spare_wait_share",
     "spares_needed",
     "timeline",

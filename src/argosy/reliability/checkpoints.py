@@ -22,7 +22,8 @@ class CheckpointCost:
     `blocking_s` stops the job; `persist_s` after that the copy is safe in the tier that counts; while it is
     written the job loses the fraction `interference` of its speed. With a fast tier (`fast` is memory or
     local), frequent checkpoints go there in `blocking_s`, and `loss_share` of the failures destroy it, so
-    that the last copy in storage counts, which takes `persist_s` to be safe.
+    that the last copy in storage counts, which takes `persist_s` to be safe. Every `storage_every`-th copy goes there (None:
+    as often as is best).
     """
 
     size_bytes: Array
@@ -32,6 +33,7 @@ class CheckpointCost:
     load_s: Array
     fast: str = ""
     loss_share: Array = 1.0
+    storage_every: Array | None = None
 
     @property
     def overhead_s(self) -> Array:
@@ -118,4 +120,19 @@ def cadence(cost: CheckpointCost, mtbf_s: Array, interval_s: Array | None = None
         law.optimal_interval(cost.interference * cost.persist_s, rare),
         cost.persist_s * (1.0 - np.asarray(cost.interference)),
     )
-    return Cadence(fast, np.maximum(np.round(slow / fast), np.ceil(cost.persist_s / fast)).clip(1.0)[()])
+    every = np.round(slow / fast) if cost.storage_every is None else cost.storage_every
+    return Cadence(fast, np.maximum(every, np.ceil(cost.persist_s / fast)).clip(1.0)[()])
+
+
+def copies_to_keep(latency_s: Array, storage_interval_s: Array) -> Array:
+    """Checkpoints to keep so that one is older than corruption that is found `latency_s` later; at least two.
+
+    ⌈latency ÷ interval⌉ + 1: those saved while it was unseen, and the one before. `storage_interval_s`: wall-clock seconds
+    between copies that reach storage.
+    """
+    return np.maximum(np.ceil(np.asarray(latency_s) / np.asarray(storage_interval_s)) + 1.0, 2.0)[()]
+
+
+def retention_bytes(size_bytes: Array, copies: Array) -> Array:
+    """Bytes of storage that keeping `copies` checkpoints of `size_bytes` takes, and the one that is being written."""
+    return np.asarray(size_bytes) * (np.asarray(copies) + 1.0)

@@ -133,7 +133,8 @@ def _active_shares(cost: CheckpointCost, plan: Cadence, recovery: Recovery, mtbf
 def _inserted(rates: FailureRates, recovery: Recovery, stopping: Array) -> dict[str, Array]:
     """Seconds inserted per second of the active clock, by state."""
     if recovery.tolerant:
-        return {"restart": rates.node_per_s * recovery.stall_s}
+        copies = recovery.copies if recovery.policy == "redundancy" else 1
+        return {"restart": copies * rates.node_per_s * recovery.stall_s}
     waiting = np.asarray(recovery.wait_share(rates.node_per_s))
     with np.errstate(divide="ignore"):
         return {"spare_wait": waiting / (1.0 - waiting), "queue": stopping * recovery.queue_s}

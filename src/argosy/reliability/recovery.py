@@ -88,15 +88,19 @@ class Recovery:
         """Fraction of the time that the job waits for nodes; `node_per_s`: failures of its nodes per second.
 
         Spare nodes: Erlang's loss formula, see `spare_wait_share`. Racks with spares inside: a rack's own spares are a loss
-        system of (nodes − needed) places; what finds none there exchanges the rack, away until the first of its repairs is
-        done (repair ÷ places + 1, as for exponential repairs), and whole spare racks are a second loss system behind it.
+        system of (nodes − needed) places, or with spare racks one that begins empty after each overflow; what finds none there
+        exchanges the rack, away until the first of its repairs is done (repair ÷ places + 1, as for exponential repairs), and
+        whole spare racks are a second loss system behind it. First-order where the job waits long.
         """
         stock = self.racks
         if stock is None:
             return spare_wait_share(node_per_s, self.repair_s, self.spare_nodes)
         inside = stock.nodes - stock.needed
         load = law.nodes_in_repair(node_per_s / stock.count, self.repair_s)
-        exchanged = node_per_s * (queueing.erlang_b(load, inside) if inside else 1.0)
+        if self.spare_nodes < stock.nodes:  # no spare rack: the rack goes on with its first repair, and stays short of spares
+            exchanged = node_per_s * (queueing.erlang_b(load, inside) if inside else 1.0)
+        else:  # the rack that comes in has all of its spares
+            exchanged = node_per_s / queueing.arrivals_until_overflow(load, inside)
         return spare_wait_share(exchanged, self.repair_s / (inside + 1), self.spare_nodes // stock.nodes)
 
     def groups_lost_per_s(self, node_per_s: Array) -> Array:
