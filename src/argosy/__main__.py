@@ -2,4 +2,5 @@
 
 from argosy.cli.main import main
 
-main()
+if __name__ == "__main__":  # workers of an MPI pool import this module without being the command
+    main()

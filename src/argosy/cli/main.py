@@ -38,6 +38,11 @@ COMMANDS: dict[str, tuple[str, str, str]] = {
         "Which uncertain fact moves the answer most, and which measurement would shrink it.",
         "Trust",
     ),
+    "sweep": (
+        "argosy.cli.sweep:app",
+        "Plan every point of a study, interruptible; show tables, heat maps, fronts, scaling curves.",
+        "Decide",
+    ),
     "fit-failures": (
         "argosy.cli.fit_failures:fit_failures",
         "Failure rates and Weibull shapes from a log, as an overrides file.",

@@ -9,9 +9,11 @@ import numpy as np
 from argosy import training
 from argosy.planning.context import Context
 from argosy.planning.job import JobPlan, machine
+from argosy.planning.objectives import phases
 from argosy.planning.run import FleetRun, JobRun, fleet_account, job_life
 from argosy.planning.site import NetworkAccount
 from argosy.reliability import STATES
+from argosy.training import Steps
 
 Array = Any  # float, or draws (n,)
 
@@ -45,4 +47,14 @@ def _closed_job(context: Context, job: JobPlan, residual_z: Array) -> JobRun:
         life,
         form.interval_s,
         form.failures_expected(work),
+        phases_of(steps, job),
     )
+
+
+def phases_of(steps: dict[str, Steps], job: JobPlan) -> dict[str, Array]:
+    """Seconds of the whole job by what an accelerator does, from the steps of its stages by label."""
+    sums: dict[str, Array] = {}
+    for stage in job.stages:
+        for key, seconds in phases(steps[stage.label]).items():
+            sums[key] = sums.get(key, 0.0) + seconds * stage.steps
+    return sums

@@ -35,6 +35,9 @@ class JobRun:
     reliability: JobReliability
     interval_s: Array
     failures: Array
+    phases: dict[str, Array] | None = (
+        None  # seconds by activity at these numbers; None: those at central facts
+    )
 
     @property
     def wall_s(self) -> Array:
@@ -140,7 +143,7 @@ def fleet_account(context: Context, jobs: list[JobRun], network: NetworkAccount)
     """Power, energy, carbon and money of the jobs together, at the numbers of `context`."""
     wall = sum(job.wall_s for job in jobs)
     busy = sum(job.seconds[state] for job in jobs for state in _RUNNING) / wall
-    phases = [job.job.phases() for job in jobs]
+    phases = [job.phases or job.job.phases() for job in jobs]
     activity = PowerPhases(**{key: sum(each[key] for each in phases) for key in phases[0]})
     power, money = power_and_money(context, network, activity, wall, busy)
     return FleetRun(tuple(jobs), context.fleet.count, context.spare_accelerators, power, money)

@@ -107,7 +107,7 @@ def _check(assertion: Assertion, plan: Mapping[str, Any]) -> AssertionResult:
     unit = unit_of(assertion.path)
     limit = _limit(assertion.quantity, unit)
     try:
-        actual = _value(plan, assertion.path)
+        actual = value_at(plan, assertion.path)
     except LookupError as error:
         return AssertionResult(assertion, False, None, limit, unit, f"{assertion}: {error.args[0]}")
     if isinstance(limit, str) or isinstance(actual, str):
@@ -125,7 +125,7 @@ def _check(assertion: Assertion, plan: Mapping[str, Any]) -> AssertionResult:
     return AssertionResult(assertion, holds, actual, limit, unit, message)
 
 
-def _value(plan: Any, path: str) -> float | str | None:
+def value_at(plan: Any, path: str) -> float | str | None:
     """The value at a path; LookupError with the keys that there are."""
     here = plan
     walked: list[str] = []

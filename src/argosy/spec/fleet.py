@@ -211,4 +211,5 @@ class Fleet(Section):
     @property
     def storage_bandwidth_bytes_per_s(self) -> float:
         """Given, or in proportion to the fleet as Llama 3's storage was to its own (byte/s)."""
-        return self.storage.bandwidth or STORAGE_PER_ACCELERATOR * self.count
+        given = self.storage.bandwidth
+        return STORAGE_PER_ACCELERATOR * self.count if given is None else given

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, get_args, get_origin
 
@@ -10,6 +10,7 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
 from argosy.spec import architectures, checks
+from argosy.spec.changes import changed
 from argosy.spec.model import ModelArchitecture, ModelError
 from argosy.spec.problems import Problem, ScenarioError, suggest
 from argosy.spec.profiles import read_profile
@@ -32,15 +33,23 @@ _EXAMPLES = {  # what to write for the required fields, in messages about their 
 }
 
 
-def load(path: str | Path) -> Scenario:
-    """The scenario of a file. Raises ScenarioError with every fault of it and of the files that it names."""
+def load(path: str | Path, changes: Mapping[str, Any] | None = None) -> Scenario:
+    """The scenario of a file, with fields changed by their path (`spec.changes`) as if the file said so.
+
+    Raises ScenarioError with every fault of it and of the files that it names.
+    """
     file = Path(path)
-    return _scenario(read_file(file), file.parent)
+    return _scenario(read_file(file), file.parent, changes or {})
 
 
-def loads(text: str, file: str = "<text>", directory: str | Path = ".") -> Scenario:
-    """The scenario of a YAML text; files that it names are relative to `directory`. Raises ScenarioError."""
-    return _scenario(read_text(text, file), Path(directory))
+def loads(
+    text: str, file: str = "<text>", directory: str | Path = ".", changes: Mapping[str, Any] | None = None
+) -> Scenario:
+    """The scenario of a YAML text; files that it names are relative to `directory`; `changes` as for `load`.
+
+    Raises ScenarioError.
+    """
+    return _scenario(read_text(text, file), Path(directory), changes or {})
 
 
 def presets() -> list[str]:
@@ -48,11 +57,11 @@ def presets() -> list[str]:
     return sorted(path.stem for path in PRESETS.glob("*.yaml"))
 
 
-def _scenario(root: Node, directory: Path) -> Scenario:
+def _scenario(root: Node, directory: Path, changes: Mapping[str, Any]) -> Scenario:
     if not isinstance(root.value, dict):
         raise ScenarioError([root.problem((), "is not a mapping", "write name: …, fleet: …, training: …")])
     problems: list[Problem] = []
-    tree = _extended(root, directory, (), problems)
+    tree = changed(_extended(root, directory, (), problems), changes)
     _overrides(tree, directory, problems)
     _profile(tree, directory, problems)
     problems += list(checks.faults(tree, tree.data))  # before data is taken: it replaces aliases by names
