@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from functools import cache
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -266,3 +267,12 @@ def test_a_unit_without_a_spare_is_refused_with_its_place() -> None:
         argosy.loads(with_facility("power_tree: {ups: {rating: 1 MW, count: 1, redundancy: 2N}}"))
     alone = planned(with_facility("power_tree: {ups: {rating: 1 MW, count: 1}}"))
     assert alone["verdict"]["status"] == "feasible"
+
+
+def test_the_fields_of_the_documentation_load() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "facility.md").read_text(encoding="utf-8")
+    block = page.split("```yaml\n")[1].split("```")[0]
+    head = SMALL.split("facility:")[0]
+    scenario = argosy.loads(head + block)
+    assert scenario.facility.power_tree.ups.count == 20
+    assert scenario.facility.hall.racks == 400
