@@ -8,9 +8,9 @@ import pytest
 import argosy
 from argosy.facts import FactError, Values, load_catalog
 from argosy.planning.context import context
-from argosy.planning.life import fleet_life, housing
+from argosy.planning.life import fleet_life
 from argosy.reliability import Recovery
-from argosy.reliability.domains import account_of_domains, domain_tree
+from argosy.reliability.domains import account_of_domains
 from argosy.reliability.extrapolation import extrapolations
 from argosy.reliability.recovery import RackStock, restart_s, spare_wait_share
 from argosy.spec import ScenarioError
@@ -228,8 +228,7 @@ def test_every_preset_says_where_it_must_not_be_carried() -> None:
 
 def test_racks_are_those_of_the_facility() -> None:
     here = setting(fleet="{accelerator: GB200, count: 1152, spares: {nodes: 0}}")
-    assert housing(here).nodes_per_rack == 18
-    tree = domain_tree(here.values, here.fleet, here.node_size, housing(here))
+    tree = fleet_life(here, 1e11).tree
     assert (tree["rack"].count, tree["rack"].nodes) == (16, 18)
 
 
@@ -240,3 +239,29 @@ def test_the_documentation_has_the_catalogs_tables() -> None:
     text = (Path(__file__).parents[2] / "docs" / "reliability.md").read_text(encoding="utf-8")
     assert preset_table() in text
     assert domain_table() in text
+
+
+def test_spares_for_nodes_lost_one_by_one_and_many_at_once() -> None:
+    """The quantile of Σ size·Poisson against draws; singles alone are the Poisson quantile."""
+    from argosy.laws.reliability import poisson_quantile
+    from argosy.reliability.batches import batch_quantile
+
+    for mean in (0.0, 0.3, 7.9, 55.0, 800.0):
+        assert batch_quantile([1], [mean]) == poisson_quantile(mean, 0.999)
+    random = np.random.default_rng(1)
+    drawn = (
+        random.poisson(5.0, 2_000_000)
+        + 32 * random.poisson(0.02, 2_000_000)
+        + 8 * random.poisson(0.5, 2_000_000)
+    )
+    for probability in (0.5, 0.9, 0.99, 0.999):
+        found = batch_quantile([1, 32, 8], [5.0, 0.02, 0.5], probability)
+        assert np.mean(drawn <= found) >= probability - 2e-4
+        assert np.mean(drawn <= found - 1) < probability + 2e-4
+
+
+def test_a_fleet_whose_switches_fail_keeps_more_spares() -> None:
+    auto = FLEET.replace(", spares: {nodes: 0}", "")
+    alone, shared = setting("", auto), setting("{domains: {leaf-switch: {mttf: 2 yr, repair: 4 h}}}", auto)
+    assert 0 < alone.hot_spares < 8
+    assert 32 <= shared.hot_spares < 64

@@ -9,8 +9,9 @@ from argosy.facility import spot_interruptions_per_s
 from argosy.facts import Catalog, Fact, FactError, Values
 from argosy.facts.catalog import suggest
 from argosy.facts.overrides import read_fact
-from argosy.reliability import RackStock, Recovery, failure_rates, racks, spares_needed
-from argosy.spec import CatalogChoice, Fleet, RateOverride, Reliability, Scenario, Spares, Training
+from argosy.planning.spares import check_racks, standing_by, sufficient_spares
+from argosy.reliability import racks
+from argosy.spec import CatalogChoice, Fleet, RateOverride, Scenario, Spares, Training
 from argosy.spec.quantity import MODEL_FACTS
 from argosy.training import PRESETS, device_facts, residual_facts, stack_facts
 from argosy.training.memory_traits import memory_facts
@@ -69,7 +70,7 @@ class Context:
     @property
     def hot_spares(self) -> int:
         """Nodes that stand by for any place: those given, or those that suffice (settled when the context was made)."""
-        return self.spare_nodes - _standing_by(self.scenario.reliability, self.nodes, self.node_size)
+        return self.spare_nodes - standing_by(self.scenario.reliability, self.nodes, self.node_size)
 
     def drawn(self, count: int, seed: int) -> Context:
         """The same scenario over `count` joint draws of its facts."""
@@ -95,11 +96,13 @@ def context(scenario: Scenario) -> Context:
     }
     values = Values(facts)
     scenario = _with_interruptions(scenario, values)
-    _check_racks(scenario.reliability, accelerator, values)
+    check_racks(scenario.reliability, accelerator, values)
+    others = standing_by(scenario.reliability, -(-scenario.fleet.count // node_size), node_size)
     hot = scenario.fleet.spares.nodes
-    hot = _sufficient_spares(scenario, values, node_size) if hot is None else hot
-    standing_by = _standing_by(scenario.reliability, -(-scenario.fleet.count // node_size), node_size)
-    update["spares"] = Spares(nodes=hot + standing_by)
+    if hot is None:
+        bare = scenario.fleet.model_copy(update={**update, "spares": Spares(nodes=others)})
+        hot = sufficient_spares(scenario, bare, values, node_size)
+    update["spares"] = Spares(nodes=hot + others)
     fleet = scenario.fleet.model_copy(update=update)
     return Context(
         scenario.model_copy(update={"fleet": fleet}), catalog, values, accelerator, node, node_size, scenario
@@ -117,47 +120,6 @@ def _with_interruptions(scenario: Scenario, values: Values) -> Scenario:
         return scenario
     overrides = {**given.overrides, INTERRUPTION: RateOverride(rate=rate, source="prices.spot_interruptions")}
     return scenario.model_copy(update={"reliability": given.model_copy(update={"overrides": overrides})})
-
-
-def _sufficient_spares(scenario: Scenario, values: Values, node_size: int) -> int:
-    """Spare nodes that suffice at 99.9 % of moments, by the scenario's failure rates and repair time.
-
-    Never more than the fleet's own nodes: where that many fail, spares are not the remedy.
-    """
-    given, count = scenario.reliability, scenario.fleet.count
-    nodes = -(-count // node_size)
-    parts = {"nvswitch": 0.0, "optic": 0.0, "cable": 0.0}  # few, and counted once the spares are known
-    overrides = {name: override.rate_per_s for name, override in given.overrides.items()}
-    rates = failure_rates(values, given.preset, count, nodes, overrides, parts)
-    copies = given.copies if given.policy == "redundancy" else 1
-    inside = racks(given, node_size)
-    if inside is None or inside.nodes == inside.needed:
-        return int(min(copies * spares_needed(rates, given.repair.time), nodes))
-    stock = RackStock(-(-nodes // inside.needed), inside.nodes, inside.needed)
-    for spare_racks in range(100):
-        recovery = Recovery(
-            0.0, 0.0, spare_nodes=spare_racks * inside.nodes, repair_s=given.repair.time, racks=stock
-        )
-        if recovery.wait_share(rates.node_per_s) < 1e-3:
-            return int(spare_racks * inside.nodes)
-    return nodes
-
-
-def _check_racks(given: Reliability, accelerator: str, values: Values) -> None:
-    """FactError where the racks that should carry spares are not this accelerator's scale-up domains."""
-    domain = int(values.facts[f"accelerators.{accelerator}.scale_up_domain"].value)
-    if given.rack_spares is not None and given.rack_spares.of != domain:
-        raise FactError(
-            f"reliability.rack_spares: racks of {given.rack_spares.of}, but {domain} {accelerator} share a scale-up "
-            f"domain; write of: {domain}, or leave it out"
-        )
-
-
-def _standing_by(given: Reliability, nodes: int, node_size: int) -> int:
-    """Nodes beyond the job's `nodes` that only stand in for certain others: spares in their racks, copies of each."""
-    inside = racks(given, node_size)
-    in_racks = -(-nodes // inside.needed) * (inside.nodes - inside.needed) if inside else 0
-    return in_racks + (nodes * (given.copies - 1) if given.policy == "redundancy" else 0)
 
 
 def stack_name(job: Training) -> str:

@@ -9,21 +9,21 @@ from typing import Any
 
 import numpy as np
 
-from argosy.facility import node_power, pack
 from argosy.facts import Values
 from argosy.planning.context import Context
+from argosy.planning.spares import failing
 from argosy.reliability import STATES
 from argosy.reliability.checkpoints import CheckpointCost, checkpoint_cost
-from argosy.reliability.domains import Domain, Housing, domain_tree, populations
+from argosy.reliability.domains import Domain
 from argosy.reliability.drawn import drawn_lives
 from argosy.reliability.events import EventLives, event_lives
+from argosy.reliability.extrapolation import extrapolations
 from argosy.reliability.goodput import Goodput, goodput
 from argosy.reliability.hazards import Hazards
-from argosy.reliability.extrapolation import extrapolations
-from argosy.reliability.rates import FailureRates, failure_rates
+from argosy.reliability.rates import FailureRates
 from argosy.reliability.recovery import Maintenance, RackStock, Recovery, restart_s, spares_needed
 from argosy.reliability.renewal import Lives, lives
-from argosy.reliability.stated import hazards, racks
+from argosy.reliability.stated import racks
 from argosy.spec import Reliability
 
 Array = Any  # float or numpy array (n,): one entry per draw
@@ -127,16 +127,10 @@ def fleet_life(
     """
     fleet, settings, values = context.fleet, context.scenario.reliability, context.values
     bandwidth = fleet.storage_bandwidth_bytes_per_s if storage_bytes_per_s is None else storage_bytes_per_s
-    tree = domain_tree(values, fleet, context.node_size, housing(context))
-    overrides = {name: override.rate_per_s for name, override in settings.overrides.items()}
-    rates = failure_rates(
-        values, settings.preset, fleet.count, context.nodes, overrides, _of_job(populations(tree), context)
-    )
-    rates, stated, notes = hazards(
-        values, settings, tree, rates, context.nodes, context.hot_spares, context.node_size
-    )
+    found = failing(context.scenario, fleet, values, context.node_size, context.hot_spares)
+    rates, notes = found.rates, list(found.notes)
     notes += extrapolations(
-        settings.preset, context.accelerator, fleet.count, settings.observed, bool(stated.shapes)
+        settings.preset, context.accelerator, fleet.count, settings.observed, bool(found.hazards.shapes)
     )
     suffice = spares_needed(rates, settings.repair.time)
     checkpoint, planned = settings.checkpoint, settings.maintenance
@@ -155,8 +149,8 @@ def fleet_life(
     return JobReliability(
         context.nodes,
         rates,
-        stated,
-        tree,
+        found.hazards,
+        found.tree,
         cost,
         _recovery(context, settings, cost, replicas),
         Maintenance(planned.per_day, planned.duration),
@@ -164,20 +158,6 @@ def fleet_life(
         suffice,
         tuple(notes),
     )
-
-
-def housing(context: Context) -> Housing:
-    """How the fleet's nodes stand in racks, as the facility packs them at central facts."""
-    settings, values = context.scenario.facility, Values(context.values.facts)
-    node = node_power(values, context.node, context.accelerator, context.node_size, settings.power_cap)
-    packed = pack(values, settings.cooling, context.nodes, node.capped_w, node.per_rack)
-    return Housing(int(packed.nodes_per_rack), float(node.nameplate_w), settings.cooling != "air")
-
-
-def _of_job(counts: dict[str, int], context: Context) -> dict[str, float]:
-    """Parts of the job's own nodes: spares stand idle and do not stop it."""
-    share = context.nodes / (context.nodes + context.spare_nodes)
-    return {name: count * share for name, count in counts.items() if name not in ("gpu", "host")}
 
 
 def _recovery(context: Context, settings: Reliability, cost: CheckpointCost, replicas: int) -> Recovery:
