@@ -29,7 +29,7 @@ def plan(
     from argosy.spec import check_assertions
 
     loaded = load(scenario)
-    answer = make_plan(loaded, draws=draws, seed=seed)
+    answer = make_plan(loaded, draws, seed, lambda message: print(f"argosy: {message}", file=sys.stderr))
     payload = answer.to_dict()
     missed = [result for result in check_assertions(loaded, payload) if not result.holds]
     if as_json:

@@ -5,6 +5,7 @@ Several training jobs run one after another on the whole fleet.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -27,6 +28,7 @@ from argosy.planning.verdict import (
     undividable,
 )
 from argosy.reliability.engine_input import LONGEST
+from argosy.reliability.events import COMPILING, compiled_before
 from argosy.spec import Scenario
 from argosy.training import Search
 
@@ -51,11 +53,13 @@ class Plan:
         return self.payload
 
 
-def plan(scenario: Scenario, draws: int = 2000, seed: int = 0) -> Plan:
+def plan(
+    scenario: Scenario, draws: int = 2000, seed: int = 0, tell: Callable[[str], None] = lambda message: None
+) -> Plan:
     """Plan a scenario.
 
     `draws`: joint draws of facts, model residuals and failures behind P10/P50/P90; the same `seed` gives the same
-    answer. Raises FactError for names the catalog does not have; what cannot run is a verdict, not an error.
+    answer. `tell` hears what takes long. Raises FactError for names the catalog does not have; what cannot run is a verdict, not an error.
     """
     setting = context(scenario)
     if not scenario.training:
@@ -78,6 +82,8 @@ def plan(scenario: Scenario, draws: int = 2000, seed: int = 0) -> Plan:
         form = life.goodput()
         if not form.wall_s(job.work_s) < min(LONGEST_S, LONGEST * job.work_s):
             return _without_run(setting, endless(job.training.name, life.notes(), form.shares))
+        if life.beyond and not compiled_before():
+            tell(COMPILING)
     nominal = nominal_run(setting, jobs, network)
     for lived in nominal.jobs:
         if not lived.wall_s < LONGEST_S:

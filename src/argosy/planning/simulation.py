@@ -19,7 +19,7 @@ from argosy.planning.payload import plain
 from argosy.reliability import EventLives, timeline
 from argosy.reliability.account import VIEWS, account
 from argosy.reliability.domains import account_of_domains
-from argosy.reliability.events import compiled_before
+from argosy.reliability.events import COMPILING, compiled_before
 from argosy.reliability.improve import System, fix_first, improvements, interval_curve, spares_curve
 from argosy.spec import Scenario
 
@@ -64,7 +64,7 @@ def simulate(
     """
     subject = _subject(scenario, job)
     if not compiled_before():
-        tell("compiling the engine, once (some twenty seconds)")
+        tell(COMPILING)
     system = subject.system
     with ThreadPoolExecutor() as pool:
         system.lives(2, seed)  # compiled and loaded before the clock starts

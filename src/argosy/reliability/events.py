@@ -195,6 +195,9 @@ def _book_of(
     )
 
 
+COMPILING = "compiling the engine of failures, once on this machine (up to a minute)"
+
+
 def compiled_before() -> bool:
     """Whether the engine was compiled on this machine: where not, the first lives take some twenty seconds longer."""
     from argosy.kernels.lives import live
