@@ -59,7 +59,8 @@ def plan(
     """Plan a scenario.
 
     `draws`: joint draws of facts, model residuals and failures behind P10/P50/P90; the same `seed` gives the same
-    answer. `tell` hears what takes long. Raises FactError for names the catalog does not have; what cannot run is a verdict, not an error.
+    answer. `tell` hears what takes long. Raises FactError for names the catalog does not have; what cannot run is a
+    verdict, not an error.
     """
     setting = context(scenario)
     if not scenario.training:
