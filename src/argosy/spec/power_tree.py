@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, model_validator
 
-from argosy.spec.quantity import Section, Shorthand, Watts, setting
+from argosy.spec.quantity import Fraction, Section, Shorthand, Watts, setting
 
 
 class PowerStage(Section):
@@ -48,7 +48,7 @@ class PowerTree(Section):
     ups: Stage = setting(PowerStage, "uninterruptible supplies of the IT load", "sized to the fleet")
     pdu: Stage = setting(PowerStage, "power distribution units or busways", "sized to the fleet")
     rack: Stage = setting(PowerStage, "the circuit of one rack", "sized to the rack")
-    derating: Annotated[float, Field(gt=0, le=1)] = setting(
+    derating: Annotated[Fraction, Field(gt=0)] = setting(
         0.8,
         "share of its rating that a breaker carries for hours (switchboard, PDU, rack)",
         "National Electrical Code, article 215.3: continuous loads at 125 % of their size",
