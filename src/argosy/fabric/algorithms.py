@@ -83,8 +83,7 @@ def ring(group: Group, message: float, passes: int = 2, closed: bool = True) -> 
     Passes of N − 1 rounds of M/(N · rings) bytes. Not `closed`: a chain, which passes M / rings once in small pieces.
     """
     rings, size = group.members, group.size
-    turned = (np.arange(rings)[None, :] + np.arange(rings)[:, None]) % rings  # ring c starts at member c
-    laps = np.swapaxes(group.by_domain[:, turned], 0, 1).reshape(rings, size)
+    laps = ring_laps(group.by_domain)
     if not closed:  # every chain begins at the one rank that has the message
         root = np.argmax(laps == group.by_domain[0, 0], axis=1)
         laps = np.take_along_axis(laps, (np.arange(size)[None, :] + root[:, None]) % size, axis=1)
@@ -99,6 +98,17 @@ def ring(group: Group, message: float, passes: int = 2, closed: bool = True) -> 
         )
     else:
         yield Step("chain", source, end, message / rings, 1.0, alike, lag)
+
+
+def ring_laps(by_domain: Array) -> Array:
+    """Ranks in the order of every ring, (..., members, ranks), of groups (..., domains, members).
+
+    Domain after domain; ring c enters each at its member c and leaves it over the card of the next one's member c.
+    """
+    members = by_domain.shape[-1]
+    turned = (np.arange(members)[None, :] + np.arange(members)[:, None]) % members
+    laps = np.moveaxis(by_domain[..., turned], -3, -2)  # (..., domains, rings, members): rings before domains
+    return laps.reshape(*by_domain.shape[:-2], members, -1)
 
 
 def tree(group: Group, message: float) -> Iterator[Step]:

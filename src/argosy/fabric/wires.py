@@ -121,8 +121,7 @@ class Wires:
             load = found.spread_load(demand)
         else:
             load, lost = self._walked(cards, number, node, column)
-        if lost:
-            raise DesignError(f"{lost} pairs of cards find no way: cards of one rail must be joined")
+        _all_arrive(lost)
         peers = np.bincount(number)[number] - 1
         load[ends.up[cards]] += peers
         load[ends.down[cards]] += peers
@@ -153,15 +152,32 @@ class Wires:
 
     def card_load(self, source: np.ndarray, end: np.ndarray, amount: np.ndarray) -> np.ndarray:
         """What falls on the links of the fabric, (links,), from card to card."""
-        parts = self.cards.shape[1] * self.queue_pairs
+        width = self.cards.shape[1]
+        from_card, to_card = self.cards[source], self.cards[end]
+        if self.routing in SPRAYED:
+            return self._sprayed(from_card.ravel(), to_card.ravel(), np.repeat(amount / width, width))
+        parts = width * self.queue_pairs
         from_card, to_card = (
-            np.repeat(self.cards[ends], self.queue_pairs, axis=1).ravel() for ends in (source, end)
+            np.repeat(cards, self.queue_pairs, axis=1).ravel() for cards in (from_card, to_card)
         )
-        pair = np.tile(np.arange(self.queue_pairs), len(source) * self.cards.shape[1])
+        pair = np.tile(np.arange(self.queue_pairs), len(source) * width)
         paths = self.found.paths(from_card, to_card, self.routing, self.seed, pair)
-        if not paths.arrives.all():
-            raise DesignError(
-                f"{int((~paths.arrives).sum())} of {len(paths.arrives)} messages between cards find no way: cards of "
-                "one rail must be joined"
-            )
+        _all_arrive(int((~paths.arrives).sum()))
         return paths.load(self.fabric_links, np.repeat(amount / parts, parts))
+
+    def _sprayed(self, from_card: np.ndarray, to_card: np.ndarray, amount: np.ndarray) -> np.ndarray:
+        """What falls on the links of the fabric, (links,), when messages between cards are sprayed: no flow is kept."""
+        found, ends = self.found, self.found.graph.endpoints
+        demand = np.zeros(found.table.shape)
+        np.add.at(demand, (found.column[ends.switch[to_card]], found.local[ends.switch[from_card]]), amount)
+        _all_arrive(int((demand[found.table < 0] > 0).sum()))
+        demand[found.table <= 0] = 0.0
+        load = found.spread_load(demand)
+        load += np.bincount(ends.up[from_card], weights=amount, minlength=len(load))
+        return load + np.bincount(ends.down[to_card], weights=amount, minlength=len(load))
+
+
+def _all_arrive(lost: int) -> None:
+    """DesignError where messages between cards find no way."""
+    if lost:
+        raise DesignError(f"{lost} pairs of cards find no way: cards of one rail must be joined")
