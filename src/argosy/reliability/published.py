@@ -14,7 +14,7 @@ from argosy.laws import checkpoint as law
 from argosy.reliability.checkpoints import CheckpointCost
 from argosy.reliability.goodput import goodput
 from argosy.reliability.rates import failure_rates
-from argosy.reliability.recovery import Recovery
+from argosy.reliability.recovery import Recovery, spares_needed
 
 HOUR, DAY, MINUTE = 3600.0, 86400.0, 60.0
 LLAMA3 = "arXiv:2407.21783, section 3.3.4 and table 5"
@@ -81,6 +81,37 @@ def gpu_causes(accelerators: float, days: float) -> Callable[[Values], float]:
     return value
 
 
+def part_hours(preset: str, category: str) -> Callable[[Values], float]:
+    """Hours between failures of one part, by one category of a preset."""
+
+    def value(values: Values) -> float:
+        rates = failure_rates(values, preset, 8.0, 1.0)
+        return 1.0 / HOUR / next(float(c.rate_per_s) for c in rates.categories if c.name == category)
+
+    return value
+
+
+def gpu_share(preset: str) -> Callable[[Values], float]:
+    """Per cent of all failures that GPU causes are, by a preset's categories."""
+
+    def value(values: Values) -> float:
+        rates = failure_rates(values, preset, 8.0, 1.0)
+        return 100.0 * float(rates.by_component()["gpu"] / rates.per_s)
+
+    return value
+
+
+def spares(preset: str, nodes: int, repair_days: float, per_cent: bool = False) -> Callable[[Values], float]:
+    """Spare nodes that suffice at 99.9 % of moments for a job on `nodes` of eight; or per cent of `nodes`."""
+
+    def value(values: Values) -> float:
+        rates = failure_rates(values, preset, 8.0 * nodes, float(nodes))
+        needed = float(spares_needed(rates, repair_days * DAY))
+        return 100.0 * needed / nodes if per_cent else needed
+
+    return value
+
+
 def daly_minutes(mtbf_s: float) -> Callable[[Values], float]:
     """Daly's interval for a dump of 5 minutes, in minutes."""
     return lambda values: float(law.daly_interval(5 * MINUTE, mtbf_s)) / MINUTE
@@ -93,9 +124,10 @@ def _presets(of: Callable[[str], Callable[[Values], float]], *names: str) -> tup
 INF = float("inf")
 ROWS = (
     Row("Llama 3: unexpected interruptions, 16,384 GPUs, 54 days", "419", 419, 419, "", LLAMA3, True,
-        _presets(lambda p: count(p, 16384, 54), "meta-rsc1", "meta-rsc2", "meta-rsc-jobs", "megascale", "gpu-50000h")),
+        _presets(lambda p: count(p, 16384, 54), "meta-rsc1", "meta-rsc2", "meta-rsc-jobs", "megascale", "opt-175b",
+                 "gpu-50000h")),
     Row("Llama 3: GPU causes alone, 16,384 GPUs, 54 days", "268", 268, 268, "", LLAMA3, True,
-        _presets(lambda p: count(p, 16384, 54), "bloom-176b", "gpu-50000h")),
+        _presets(lambda p: count(p, 16384, 54), "bloom-176b", "titan-k20x", "gpu-50000h")),
     Row("Llama 3: effective training time", "> 90", 90, 100, "%", LLAMA3, True, (
         ("meta-rsc1; save every 5 min, 10 s pause; 10 min recovery", ettr("meta-rsc1", 16384, 300, 10, 600)),
         ("meta-rsc2; the same", ettr("meta-rsc2", 16384, 300, 10, 600)),
@@ -112,6 +144,8 @@ ROWS = (
         _presets(lambda p: count(p, 992, 61), "llama3-table5", "meta-rsc1", "meta-rsc-jobs")),
     Row("OPT-175B: manual restarts for hardware, 992 GPUs, 2 months", "≥ 35", 35, INF, "", "arXiv:2205.01068", True,
         _presets(lambda p: count(p, 992, 61), "llama3-table5", "meta-rsc1", "meta-rsc-jobs")),
+    Row("Titan K20X: GPU-hours between double-bit errors", "183,000", 182_000, 184_000, "h", "SC20, public data", True, (
+        ("HBM failures of llama3-table5", part_hours("llama3-table5", "gpu-hbm")),)),
     Row("BLOOM: checkpoint with optimizer state, 176 B parameters", "2.3", 2.25, 2.35, "TB", "BigScience project page", True, (
         ("14 bytes a parameter, 10¹² bytes", lambda v: float(law.checkpoint_bytes(176.247e9, 14)) / 1e12),
         ("14 bytes a parameter, 2⁴⁰ bytes", lambda v: float(law.checkpoint_bytes(176.247e9, 14)) / 2**40))),
@@ -139,6 +173,16 @@ ROWS = (
     Row("MegaScale: recoveries in several weeks, over 10,000 GPUs", "> 100", 100, INF, "", MEGASCALE, False, (
         ("llama3-table5, 3 weeks", count("llama3-table5", 10_000, 21)),
         ("llama3-table5, 8 weeks", count("llama3-table5", 10_000, 56)))),
+    Row("BLOOM: spare nodes kept for 48", "4", 4, 4, "", "arXiv:2211.05100", False, (
+        ("bloom-176b, 99.9 % of moments, repair in 1 day", spares("bloom-176b", 48, 1)),
+        ("meta-rsc1; the same", spares("meta-rsc1", 48, 1)),
+        ("meta-rsc1; repair in 3 days", spares("meta-rsc1", 48, 3)))),
+    Row("Delta: nodes to keep beyond the job's, for 99.9 % availability", "5", 4.5, 5.5, "%", "arXiv:2503.11901", False, (
+        ("meta-rsc1, 132 nodes of 8, repair in 1 day", spares("meta-rsc1", 132, 1, per_cent=True)),
+        ("meta-rsc1; repair in 3 days", spares("meta-rsc1", 132, 3, per_cent=True)),
+        ("llama3-table5; repair in 1 day", spares("llama3-table5", 132, 1, per_cent=True)))),
+    Row("Crusoe H200: share of failures that are the GPU's", "61", 60.5, 61.5, "%", "Crusoe at GTC 2025", False, (
+        ("llama3-table5", gpu_share("llama3-table5")),)),
     Row("BLOOM: GPU failures a week, 384 GPUs", "1–2", 1, 2, "", "arXiv:2211.05100", False, (
         ("GPU causes of llama3-table5", gpu_causes(384, 7)),
         *_presets(lambda p: count(p, 384, 7), "meta-rsc1", "meta-rsc2", "gpu-50000h"))),
