@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 from ibnet import ibnetdiscover
@@ -125,6 +127,14 @@ def test_a_fabric_in_pieces(read):
     with pytest.raises(ReadError, match=r":\d+: the fabric is in 2 pieces: \S+ .*has no path to"):
         read(ibnetdiscover(apart))
     assert "2 pieces" in read(ibnetdiscover(apart), lenient=True).notes[0]
+
+
+def test_circles_are_told_with_their_lines(read):
+    text = ibnetdiscover([*CABLES, (("leaf1", 5), ("leaf2", 5)), (("spine", 7), ("spine", 8))])
+    notes = read(text).notes
+    assert any("leaf1 and leaf2 both carry hosts and are joined" in note for note in notes)
+    assert any("a loop: ports 7 and 8 of spine" in note for note in notes) and len(notes) == 2
+    assert all(re.match(r"built.txt:\d+: ", note) for note in notes)
 
 
 def test_planes_that_hosts_join_are_one_fabric(read):

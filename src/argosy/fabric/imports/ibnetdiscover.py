@@ -27,11 +27,11 @@ LANE_BPS = {
     "NDR": 100e9,
     "XDR": 200e9,
 }
-_HEAD = re.compile(r'(Switch|Ca|Rt)\s+(\d+)\s+"([^"]+)"(?:\s*#\s*"(.*?)"(?:\s.*)?)?\s*$')
+_HEAD = re.compile(r'(Switch|Ca|Rt)\s+(\d{1,6})\s+"([^"]+)"(?:\s*#\s*"(.*?)"(?:\s.*)?)?\s*$')
 _PORT = re.compile(
-    r'\[(\d+)\](?:\[[^\]]*\])?(?:\([0-9a-fA-F]+\))?\s+"([^"]+)"\[(\d+)\](?:\[[^\]]*\])?(?:\([0-9a-fA-F]+\))?\s*(#.*)?$'
+    r'\[(\d{1,6})\](?:\[[^\]]*\])?(?:\([0-9a-fA-F]+\))?\s+"([^"]+)"\[(\d{1,6})\](?:\[[^\]]*\])?(?:\([0-9a-fA-F]+\))?\s*(#.*)?$'
 )
-_SPEED = re.compile(r"\s(\d+)x(\S+)\s*$")
+_SPEED = re.compile(r"\s(\d{1,3})x(\S+)\s*$")
 _GUID = re.compile(r"(?:switch|ca|rt)guid=0x([0-9a-fA-F]+)")
 _IGNORED = re.compile(r"\s*$|#|vendid=|devid=|sysimgguid=|Chassis\b|Non-Chassis|DDR|.*\bbad status\b")
 _CARD = re.compile(r"(.*?\S)\s+(?:(HCA)-|[A-Za-z]+\d*_|[A-Za-z]+)(\d+)$")
@@ -149,6 +149,7 @@ class _Reader:
                     slower = rate if back is None else min(rate, back[2], key=lambda r: (r != r, r))
                     rows.append((place[key, port], port, place[far, far_port], far_port, slower, line))
         self._check_pieces(len(devices), rows, devices)
+        self._note_circles(devices, rows)
         return from_rows(devices, rows, tuple(self.notes))
 
     def _other_end(
@@ -201,6 +202,26 @@ class _Reader:
                 f"the fabric is in {pieces} pieces: {devices[stray].label} has no path to {devices[0].label}",
                 "run ibnetdiscover on each, or read on with --lenient",
             )
+
+    def _note_circles(self, devices: list[Device], rows: list[tuple[int, int, int, int, float, int]]) -> None:
+        """Cables that no tree has: from a switch to itself, or between two switches that both carry hosts."""
+        carries = {
+            switch
+            for a, _, b, _, _, _ in rows
+            for card, switch in ((a, b), (b, a))
+            if not devices[card].is_switch and devices[switch].is_switch
+        }
+        for a, a_port, b, b_port, _, line in rows:
+            where = f"{self.path.name}:{line}"
+            if a == b:
+                self.notes.append(
+                    f"{where}: a loop: ports {a_port} and {b_port} of {devices[a].label} are joined"
+                )
+            elif a in carries and b in carries:
+                self.notes.append(
+                    f"{where}: {devices[a].label} and {devices[b].label} both carry hosts and are joined: a circle, which a "
+                    "fat tree does not have, and over which its routing can lose paths"
+                )
 
 
 def _devices(blocks: dict[str, _Block]) -> tuple[list[Device], dict[tuple[str, int], int]]:

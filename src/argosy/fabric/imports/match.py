@@ -12,6 +12,7 @@ from collections import Counter, defaultdict
 import numpy as np
 
 from argosy.fabric.imports.wires import SWITCH, Wires
+from argosy.facts import FactError
 
 UNMATCHED = -1
 SAME_PORT = 1 / 64  # a vote for equal port numbers: breaks ties, never outweighs a neighbour
@@ -21,7 +22,7 @@ MOST_SWITCHES = 20_000  # beyond, the table of votes (4 bytes a pair) would pass
 def match(planned: Wires, built: Wires) -> np.ndarray:
     """For every planned device the built one that it is, or UNMATCHED; shape (planned devices,).
 
-    ValueError for more than MOST_SWITCHES switches without names.
+    FactError for more than MOST_SWITCHES switches where some have no name in common.
     """
     found = np.full(len(planned.devices), UNMATCHED)
     taken = np.zeros(len(built.devices), dtype=bool)
@@ -105,7 +106,10 @@ class _Structure:
         self.found, self.taken = found, taken
         size = max(len(self.ours.switches), len(self.theirs.switches))
         if size > MOST_SWITCHES:
-            raise ValueError(f"{size} switches without names in common: at most {MOST_SWITCHES} are matched")
+            raise FactError(
+                f"{size} switches, some without a name in common: at most {MOST_SWITCHES} are matched by structure; give them "
+                "names or GUIDs in a cable list"
+            )
         self.votes = np.zeros((len(self.ours.switches), len(self.theirs.switches)), dtype=np.float32)
         self.votes -= 0.5 * (self.ours.is_leaf[:, None] != self.theirs.is_leaf[None, :])
         self.open_ours = np.array([found[i] == UNMATCHED for i in self.ours.switches], dtype=bool)

@@ -7,6 +7,7 @@ mpirun (`[1,0]<stdout>:`) or srun (`0: `), and messages of NCCL stand between th
 from __future__ import annotations
 
 import json
+import math
 import re
 from dataclasses import dataclass
 from pathlib import Path
@@ -120,9 +121,15 @@ def _from_text(path: Path) -> Benchmark:
 
 def _row(path: Path, number: int, cells: list[str], columns: list[str]) -> Point:
     """One row of the table: the first columns once, then time, algbw, busbw and errors out-of-place and in-place."""
-    start = columns.index("time")
+    start = columns.index("time") if "time" in columns else len(columns)
     block = [name for name in columns[start:] if name in ("time", "algbw", "busbw", "#wrong", "error")]
     half = len(block) // 2 if block.count("time") == 2 else len(block)
+    if block[:3] != ["time", "algbw", "busbw"] or half < 3:
+        raise ReadError(
+            path,
+            number,
+            f"the header above has no time, algbw and busbw in a row: {' '.join(columns)[:80]!r}",
+        )
     if len(cells) < start + half:
         raise ReadError(
             path, number, f"{len(cells)} numbers under {start + len(block)} columns: the row breaks off"
@@ -130,16 +137,24 @@ def _row(path: Path, number: int, cells: list[str], columns: list[str]) -> Point
     sides = [cells[start : start + half], cells[start + half : start + 2 * half]]
     whole = [side for side in sides if len(side) == half]
     try:
-        best = min(whole, key=lambda side: float(side[0]))
+        best = min(whole, key=lambda side: _finite(side[0]))
         return Point(
-            float(cells[0]),
-            float(best[0]) * 1e-6,
-            float(best[2]) * 1e9,
+            _finite(cells[0]),
+            _finite(best[0]) * 1e-6,
+            _finite(best[2]) * 1e9,
             _wrong([side[3] for side in whole if len(side) > 3]),
             number,
         )
     except ValueError as error:
         raise ReadError(path, number, f"a number of the table is none: {error}") from None
+
+
+def _finite(text: Any) -> float:
+    """A number. ValueError for what is none, or not finite."""
+    number = float(text)
+    if not math.isfinite(number):
+        raise ValueError(f"{text!r} is not finite")
+    return number
 
 
 def _wrong(cells: list[str]) -> float | None:
@@ -154,33 +169,39 @@ def _from_json(path: Path) -> Benchmark:
     if path.stat().st_size > LARGEST_JSON:
         raise ReadError(path, 0, f"more than {LARGEST_JSON >> 20} MiB: no output of nccl-tests")
     try:
-        record: dict[str, Any] = json.loads(path.read_text(encoding="utf-8", errors="replace"))
+        record = json.loads(path.read_text(encoding="utf-8", errors="replace"))
     except (json.JSONDecodeError, RecursionError) as error:
         raise ReadError(
             path, getattr(error, "lineno", 1), f"no JSON: {error}; a run that broke off leaves it open"
         ) from None
-    words = " ".join(str(word) for word in record.get("args", []))
+    words = _joined(record, "args")
     program = _PROGRAM.search(words)
     collective = PROGRAMS.get(program[1]) if program else None
-    variables = dict(_VARIABLE.findall(words + " " + " ".join(str(word) for word in record.get("env", []))))
+    variables = dict(_VARIABLE.findall(words + " " + _joined(record, "env")))
     try:
         devices = [
             (str(one["hostname"]), str(one.get("device", "")), str(one.get("device_info", "")))
             for one in record["devices"]
         ]
         points = [_json_point(row) for row in record["results"]]
-    except (KeyError, TypeError, ValueError) as error:
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise ReadError(path, 1, f"not the file of nccl-tests -J: {type(error).__name__} {error}") from None
     if not points or not devices:
         raise ReadError(path, 1, "no results or no devices: not a finished run of nccl-tests")
     return _finish(path, collective, devices, points, variables, [], "end_time" not in record)
 
 
+def _joined(record: Any, key: str) -> str:
+    """The words of a list of the record."""
+    words = record.get(key) if isinstance(record, dict) else None
+    return " ".join(str(word) for word in words) if isinstance(words, list) else ""
+
+
 def _json_point(row: dict[str, Any]) -> Point:
     sides = [side for side in (row.get("out_of_place"), row.get("in_place")) if side]
-    best = min(sides, key=lambda side: float(side.get("time", side.get("cpu_time"))))
+    best = min(sides, key=lambda side: _finite(side.get("time", side.get("cpu_time"))))
     counted = [float(side["nwrong"]) for side in sides if side.get("nwrong") is not None]
-    seconds = float(best.get("time", best.get("cpu_time"))) * 1e-6
+    seconds = _finite(best.get("time", best.get("cpu_time"))) * 1e-6
     return Point(
         float(row["size"]), seconds, float(best["bus_bw"]) * 1e9, sum(counted) if counted else None, 0
     )

@@ -15,6 +15,7 @@ from argosy.fabric.topologies import build
 
 REQUIRED = ("a_tier", "a_device", "a_port", "b_tier", "b_device", "b_port")
 HOST_TIER = "host"
+MOST_PORTS = 100_000  # of one device: no switch comes near
 LARGEST_JSON = 256 << 20  # bytes; the plan of a hundred thousand accelerators has less than one of these MiB
 
 
@@ -93,8 +94,8 @@ def _csv_rows(path: Path) -> Iterator[tuple[int, dict[str, str]]]:
 
 
 def _whole(path: Path, line: int, name: str, text: str) -> int:
-    if not text.strip().isdigit() or int(text) < 1:
-        raise ReadError(path, line, f"{name} {text!r} is no port; ports count from 1")
+    if not text.strip().isdecimal() or not 1 <= int(text) <= MOST_PORTS:
+        raise ReadError(path, line, f"{name} {text[:20]!r} is no port; ports count from 1")
     return int(text)
 
 
