@@ -183,8 +183,13 @@ def run_traffic(
     failed: int = 0,
     degraded: int = 0,
     degraded_rate: float = 0.5,
+    messages: tuple[np.ndarray, np.ndarray, np.ndarray] | None = None,
 ) -> Run:
-    """Follow a pattern; the arguments of `traffic_payload`. DesignError for what does not fit."""
+    """Follow a pattern; the arguments of `traffic_payload`. DesignError for what does not fit.
+
+    `messages`: endpoints from and to, and bytes (flows,), of the pattern `layout` (`placement.layout_pattern`). They are
+    offered at rates in proportion to their bytes, at which the busiest endpoint sends all the time.
+    """
     if queue_pairs < 1 or seeds < 1:
         raise DesignError("queue pairs and seeds are at least 1")
     if topology.design.topology == "torus" and not topology.design.twist:
@@ -201,10 +206,16 @@ def run_traffic(
     def run(number: int) -> Result:
         if large and isinstance(found, Routes):
             return simulate_all_to_all(graph, found, routing, number)
+        if messages is not None:
+            source, end, amount = messages
+            rate = graph.rate[graph.endpoints.up]
+            sent = np.bincount(source, weights=amount, minlength=len(rate))
+            demand = amount / (sent / np.where(rate > 0, rate, np.inf)).max()
+            return simulate(graph, found, source, end, routing, number, queue_pairs, demand)
         source, end = patterns.pattern(graph.endpoints, traffic, number)
         return simulate(graph, found, source, end, routing, number, queue_pairs)
 
-    fixed = traffic.partition(":")[0] in ("shift", "rail", "all-to-all") and routing not in (
+    fixed = traffic.partition(":")[0] in ("shift", "rail", "all-to-all", "layout") and routing not in (
         "ecmp",
         "up-down",
     )

@@ -7,11 +7,12 @@ from typing import Any
 from argosy.cli.fabric import words
 
 
-def timed(topology: Any, network: Any, routing: str, given: dict[str, Any]) -> dict[str, Any]:
+def timed(topology: Any, network: Any, given: dict[str, Any]) -> dict[str, Any]:
     """The contract's keys of `--collective` and `schedule`; `given`: the options by name.
 
     With `--algorithm` the time is that algorithm's: the closed form's where there is one, else the schedule's.
     """
+    from argosy.cli.fabric.routing import usual_routing
     from argosy.fabric.request import collective_payload
     from argosy.fabric.schedule import schedule_payload
 
@@ -20,7 +21,7 @@ def timed(topology: Any, network: Any, routing: str, given: dict[str, Any]) -> d
     payload = collective_payload(network, kind, size, ranks)
     chosen = given["algorithm"]
     schedule = schedule_payload(
-        topology, network, kind, size, ranks, algorithm=chosen, routing=routing, seed=given["seed"],
+        topology, network, kind, size, ranks, algorithm=chosen, routing=usual_routing(topology, given), seed=given["seed"],
         queue_pairs=given["queue_pairs"],
     )  # fmt: skip
     if chosen is not None:

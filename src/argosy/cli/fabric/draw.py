@@ -10,7 +10,7 @@ from typing import Any
 
 import typer
 
-from argosy.cli.fabric import options, words
+from argosy.cli.fabric import options
 
 
 def draw(
@@ -39,10 +39,12 @@ def draw(
     message: options.Message = "1 GiB",
     ranks: options.Ranks = None,
     accelerator: options.Accelerator = "H100-SXM",
+    algorithm: options.Algorithm = None,
     protocol: options.Protocol = None,
+    placement: options.Placement = False,
     traffic: options.Traffic = None,
     seed: options.Seed = 0,
-    routing: options.Routing = "ecmp",
+    routing: options.Routing = None,
     queue_pairs: options.QueuePairs = 1,
     failed: options.Failed = 0,
     degraded: options.Degraded = 0,
@@ -57,21 +59,27 @@ def draw(
     given = dict(locals())
     if (scenario is None) == (topology is None):
         raise typer.BadParameter("give either a scenario or --topology with --hosts")
-    with_network = collective is not None or (export is not None and export[0] == "astra-sim")
+    if scenario is None and (placement or traffic == "layout"):
+        raise typer.BadParameter("a layout's traffic and placement need a scenario with training")
+    with_network = collective is not None or placement or traffic == "layout"
+    with_network = with_network or (export is not None and export[0] == "astra-sim")
     if scenario is not None:
         payload, drawn, network = _of_scenario(scenario, role, with_network)
     else:
         payload, drawn, network = _of_numbers(given, accelerator, protocol, with_network)
     if collective is not None:
-        from argosy.fabric.request import collective_payload
+        from argosy.cli.fabric.collective import timed
 
-        size = words.parse(message, "byte", "--bytes")
-        _add(payload, collective_payload(network, collective, size, ranks or network.accelerators))
+        _add(payload, timed(drawn, network, given))
+    if placement:
+        from argosy.cli.fabric.placement import placed
+
+        _add(payload, placed(drawn, network, given))
     run = None
     if traffic is not None:
         from argosy.cli.fabric.traffic import load
 
-        answer, run = load(drawn, traffic, given)
+        answer, run = load(drawn, traffic, given, network)
         _add(payload, answer)
     if analysis:
         from argosy.fabric.failures import analysis_payload

@@ -104,16 +104,37 @@ Accelerator = Annotated[
     str, _option(_ASKED, "--accelerator", shown=True, help="What sits in the hosts, for --collective.")
 ]
 Protocol = Annotated[str | None, _option(_ASKED, "--protocol", help="Transport, for --collective.")]
+Algorithm = Annotated[
+    str | None,
+    _option(
+        _ASKED,
+        "--algorithm",
+        help="Of --collective: ring, double-tree, nvls, hierarchical, halving-doubling, sharp...; without: the fastest.",
+    ),
+]
+Placement = Annotated[
+    bool,
+    _option(_ASKED, "--placement", help="Where a scenario's layout sends its bytes, in every rank order."),
+]
 Traffic = Annotated[
     str | None,
-    _option(_ASKED, "--traffic", help="Load it: permutation, shift:K, all-to-all, random, incast:K, rail."),
+    _option(
+        _ASKED,
+        "--traffic",
+        help="Load it: permutation, shift:K, all-to-all, random, incast:K, rail, layout (the scenario's training).",
+    ),
 ]
 Seed = Annotated[
     int, _option(_ASKED, "--seed", min=0, shown=True, help="Of random traffic, hashes and faults.")
 ]
 Routing = Annotated[
-    str,
-    _option(_ASKED, "--routing", shown=True, help="ecmp, static (d-mod-k), spray, adaptive, up-down."),
+    str | None,
+    _option(
+        _ASKED,
+        "--routing",
+        help="ecmp, static (d-mod-k), spray, adaptive, up-down; without: the scenario's, then ecmp for --traffic and "
+        "the transport's habit for --collective.",
+    ),
 ]
 QueuePairs = Annotated[
     int,

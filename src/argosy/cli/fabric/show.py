@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from argosy.cli.fabric.collective import show_collective
+from argosy.cli.fabric.placement import show_placement
 from argosy.cli.fabric.traffic import show_traffic
 
 SHOWN = 12  # lines of the bill
@@ -40,11 +42,9 @@ def show(payload: dict[str, Any]) -> None:
     console.print(f"{price}, {'power unknown' if w is None else units.format(w, 'W')}")
     _bill(console, payload["bill"])
     if "time_s" in payload:
-        bus = units.format(payload["bus_bandwidth_bytes_per_s"], "byte/s")
-        console.print(
-            f"{payload['algorithm']}: {units.format(payload['time_s'], 's')}, bus bandwidth {bus}, "
-            f"bound {units.format(payload['bound_s'], 's')}"
-        )
+        show_collective(console, payload)
+    if "placement" in payload:
+        show_placement(console, payload["placement"])
     if "storage" in payload:
         load = payload["storage"]
         console.print(

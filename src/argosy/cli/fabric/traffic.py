@@ -5,14 +5,22 @@ from __future__ import annotations
 from typing import Any
 
 
-def load(topology: Any, pattern: str, given: dict[str, Any]) -> tuple[dict[str, Any], Any]:
+def load(
+    topology: Any, pattern: str, given: dict[str, Any], network: Any = None
+) -> tuple[dict[str, Any], Any]:
     """The contract's keys of `--traffic` and more, and the run itself, by argosy.fabric.flows; `given`: the options
-    by name.
+    by name. `layout` is the traffic of the scenario's training layout.
     """
+    from argosy.cli.fabric.routing import asked_routing
     from argosy.fabric import flows
 
-    names = ("seed", "routing", "queue_pairs", "failed", "degraded")
-    run = flows.run_traffic(topology, pattern, **{name: given[name] for name in names})
+    names = ("seed", "queue_pairs", "failed", "degraded")
+    options = {name: given[name] for name in names}
+    if pattern == "layout":
+        from argosy.cli.fabric.placement import layout_messages
+
+        options["messages"] = layout_messages(topology, network, given["scenario"])
+    run = flows.run_traffic(topology, pattern, routing=asked_routing(given) or "ecmp", **options)
     return flows.run_payload(topology, pattern, given["seed"], run), run
 
 
