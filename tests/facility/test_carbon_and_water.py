@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -91,12 +92,12 @@ def test_a_run_in_summer_meets_the_summers_intensity() -> None:
     """600 g in July, 200 g in all other months; a run of 62 days from July on is half in each."""
     months = tuple((600.0 if month == 7 else 200.0,) * 24 for month in range(1, 13))
     profile = Profile(months=months)
-    july = CarbonAccount(profile=profile, start_month=7)
-    assert intensity(july, SITE, 31 * DAY) == pytest.approx(0.6)
-    assert intensity(july, SITE, np.array([31.0, 62.0]) * DAY) == pytest.approx([0.6, 0.4])
+    july, account = replace(SITE, start_month=7), CarbonAccount(profile=profile)
+    assert intensity(account, july, 31 * DAY) == pytest.approx(0.6)
+    assert intensity(account, july, np.array([31.0, 62.0]) * DAY) == pytest.approx([0.6, 0.4])
     # over a whole year, and from December into the next January
-    assert intensity(CarbonAccount(profile=profile), SITE, DAY) == pytest.approx((31 * 0.6 + 334 * 0.2) / 365)
-    assert intensity(CarbonAccount(profile=profile, start_month=12), SITE, 62 * DAY) == pytest.approx(0.2)
+    assert intensity(account, SITE, DAY) == pytest.approx((31 * 0.6 + 334 * 0.2) / 365)
+    assert intensity(account, replace(SITE, start_month=12), 62 * DAY) == pytest.approx(0.2)
 
 
 def test_hours_of_the_day_count_once_each() -> None:

@@ -52,7 +52,7 @@ def test_a_path_takes_the_catalogs_price(values: Values, path: Any, fact: str) -
 def test_a_path_without_a_price_names_those_there_are(values: Values) -> None:
     with pytest.raises(FactError, match="on-demand"):
         rented(values, Prices(path="spot"), Usage("B200-SXM", 1.0, DAY, 0.0, 0.0, 0.0))
-    with pytest.raises(FactError, match="write prices.accelerator_hour"):
+    with pytest.raises(FactError, match=r"write prices\.accelerator_hour"):
         rented(values, Prices(path="spot"), Usage("Ascend-910C", 1.0, DAY, 0.0, 0.0, 0.0))
 
 

@@ -96,3 +96,13 @@ def test_what_cannot_be_compared_is_said() -> None:
         compare_sites(undividable, ["norway"], draws=100)
     tiny = argosy.loads(SCENARIO.replace("llama-3.1-8b", "llama-3.1-405b").replace("256", "8"))
     assert compare_sites(tiny, ["norway"], draws=100)["verdict"]["status"] == "infeasible"
+
+
+def test_direct_intensities_are_compared_with_each_other() -> None:
+    """Where carbon is counted at the chimney, sites without such a figure are left out, or refused by name."""
+    direct = argosy.loads(SCENARIO.replace("{site: us-texas}", "{site: us-texas, carbon: {basis: direct}}"))
+    compared = compare_sites(direct, draws=100)
+    facts = load_catalog().facts
+    assert all(f"regions.{row['site']}.carbon_intensity_direct" in facts for row in compared["sites"])
+    with pytest.raises(FactError, match="carbon_intensity_direct"):
+        compare_sites(direct, ["norway"], draws=100)

@@ -13,7 +13,8 @@ name: small
 fleet: {accelerator: H100-SXM, count: 256}
 training: {name: pretrain, model: llama-3.1-8b, tokens: 1e11, sequence_length: 8192, global_batch: 2 Mtok}
 facility:
-  carbon: {profile: grid.csv, start_month: 7}
+  start_month: 7
+  carbon: {profile: grid.csv}
 """
 
 

@@ -37,14 +37,14 @@ class Made:
 def intensity(account: CarbonAccount, site: SiteNumbers, duration_s: Array) -> Array:
     """kg CO2e per kWh that a constant load meets on the mean of `duration_s` seconds.
 
-    Of the account's hourly profile where it has one, from the first of `start_month` on (else the whole year), and
+    Of the account's hourly profile where it has one, from the first of the site's `start_month` on (else the whole year), and
     the site's yearly mean otherwise.
     """
     profile = account.profile
     if profile is None:
         return site.kg_per_j * KWH_J
     values = np.asarray(profile.hours, dtype=float) if profile.hours else hourly(profile.months)
-    return mean_over(values, account.start_month, duration_s) * KWH_J * profile.kg_per_j
+    return mean_over(values, site.start_month, duration_s) * KWH_J * profile.kg_per_j
 
 
 def embodied(values: Values, made: Made, duration_s: Array) -> list[dict[str, Any]]:

@@ -75,8 +75,10 @@ def owned(values: Values, prices: Prices, site: SiteNumbers, bought: Capital, us
     held_s = usage.duration_s / values["facility.money.availability"]
     years = held_s / YEAR_S
     lines = [(asset.name, asset.yearly_usd(prices.discount_rate) * years) for asset in bought.assets]
-    price = energy_price(site.usd_per_j, prices.tariff, usage.duration_s) * units.convert(1.0, "kWh", "J")
-    lines.append(("electricity", law.electricity_cost(usage.energy_kwh, price)))
+    price = energy_price(site.usd_per_j, prices.tariff, usage.duration_s, site.start_month)
+    lines.append(
+        ("electricity", law.electricity_cost(usage.energy_kwh, price * units.convert(1.0, "kWh", "J")))
+    )
     if prices.tariff.demand_charge:
         lines.append(("demand charge", demand_charge_usd(usage.meter_peak_w, prices.tariff, held_s)))
     lines += [(name, yearly * years) for name, yearly in running_costs(values, bought, usage.it_peak_w)]

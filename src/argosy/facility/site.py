@@ -15,7 +15,8 @@ from argosy.spec import Facility, Prices
 
 Array = Any  # float or numpy array (n,): one entry per draw
 
-_INTENSITIES = {"lifecycle": "carbon_intensity", "direct": "carbon_intensity_direct"}
+# which fact of a region is the carbon intensity, by the basis on which the scenario counts
+INTENSITIES = {"lifecycle": "carbon_intensity", "direct": "carbon_intensity_direct"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +33,7 @@ class SiteNumbers:
     carbon_basis: str
     humidity: Array = 0.65
     region: str = ""
+    start_month: int | None = None
 
     @property
     def shape(self) -> Shape:
@@ -58,7 +60,7 @@ def site_numbers(values: Values, facility: Facility, prices: Prices) -> SiteNumb
     carbon = site.carbon_intensity
     place = _region(values, site.name)
     region = f"regions.{place}"
-    intensity = _INTENSITIES[facility.carbon.basis]
+    intensity = INTENSITIES[facility.carbon.basis]
     fact = values.facts.get(f"{region}.{intensity}")
     basis = "given in the scenario" if carbon is not None else (fact.kind if fact else "")
     temperature = site.temperature_c
@@ -75,6 +77,7 @@ def site_numbers(values: Values, facility: Facility, prices: Prices) -> SiteNumb
         f"location-based, grid of {site.name}: {basis}",
         site.humidity if site.humidity is not None else values.get(f"{region}.humidity", 0.65),
         place,
+        facility.start_month,
     )
 
 

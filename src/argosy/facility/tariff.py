@@ -14,7 +14,9 @@ MONTH_S = 365.25 * 86400.0 / 12
 _DAYS = {"all": 1.0, "weekdays": 5.0 / 7.0, "weekend": 2.0 / 7.0}
 
 
-def energy_price(base_usd_per_j: Array, tariff: Tariff, duration_s: Array) -> Array:
+def energy_price(
+    base_usd_per_j: Array, tariff: Tariff, duration_s: Array, start_month: int | None = None
+) -> Array:
     """USD per joule that a constant load pays on the mean of `duration_s` seconds.
 
     `base_usd_per_j` holds where no period of the tariff does; the last period that fits an hour wins. With
@@ -24,7 +26,7 @@ def energy_price(base_usd_per_j: Array, tariff: Tariff, duration_s: Array) -> Ar
     if not tariff.periods:
         return base_usd_per_j
     shares = _shares(tariff)
-    over = [mean_over(share, tariff.start_month, duration_s) for share in shares]
+    over = [mean_over(share, start_month, duration_s) for share in shares]
     base = 1.0 - sum(over)
     priced = sum(share * period.price for share, period in zip(over, tariff.periods, strict=True))
     return base_usd_per_j * base + priced

@@ -24,6 +24,7 @@ from argosy.facility import (
 from argosy.facility.money import by_effect, ends_of, tornado_row
 from argosy.facts import FactError, Values
 from argosy.planning.context import Context, context
+from argosy.planning.headline import quantiles
 from argosy.planning.payload import plain
 from argosy.planning.run import FleetRun, fleet_account
 from argosy.planning.site import NetworkAccount, it_load, network_account, purchase, usage
@@ -78,7 +79,11 @@ def money_payload(
     )
     it_kwh = power["energy_kwh"] / power["pue"]
     return {
-        "tco": {**tco, "tornado": cost_tornado(context, run, network, drawn)},
+        "tco": {
+            **tco,
+            "quantiles": None if drawn is None else _quantiles(run, drawn),
+            "tornado": cost_tornado(context, run, network, drawn),
+        },
         "carbon": carbon_payload(
             values,
             settings.carbon,
@@ -90,6 +95,18 @@ def money_payload(
             tokens,
         ),
         "water": water_payload(values, power["water_kg"] / it_kwh, it_kwh, power["pue"], tokens),
+    }
+
+
+def _quantiles(run: FleetRun, drawn: FleetRun) -> dict[str, dict[str, float]]:
+    """P10, P50 and P90 of the bill over the joint draws, beside its nominal."""
+    million = 1e6 / sum(job.tokens for job in run.jobs)
+    total, over_draws = run.cost["total_usd"], drawn.cost["total_usd"]
+    hour, hours = run.cost["usd_per_gpu_hour"], drawn.cost["usd_per_gpu_hour"]
+    return {
+        "total_usd": quantiles(total, over_draws),
+        "usd_per_gpu_hour": quantiles(hour, hours),
+        "usd_per_million_tokens": quantiles(total * million, over_draws * million),
     }
 
 

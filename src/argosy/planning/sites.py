@@ -10,6 +10,7 @@ import numpy as np
 
 from argosy import __version__
 from argosy.facility import is_rented, site_numbers
+from argosy.facility.site import INTENSITIES
 from argosy.facts import FactError, Values
 from argosy.laws import wide_area
 from argosy.planning import Plan, plan
@@ -23,7 +24,6 @@ from argosy.spec import Scenario, Site
 Array = Any  # float, or draws (n,)
 SCHEMA = "argosy.sites/1"
 KWH_J = 3.6e6
-NEEDED = ("temperature", "electricity", "carbon_intensity")
 OWNED_NOTE = "a rental price is the same at every site: the fleet is compared as if it were bought, which a site does change"
 PRICE_NOTE = "the scenario's price of electricity is left out: each site has its own"
 
@@ -39,10 +39,15 @@ RANKS: dict[str, Callable[[dict[str, Any]], float]] = {
 }
 
 
-def known_sites(values: Values) -> list[str]:
-    """Names of the catalog's sites that have a climate, a price of electricity and a carbon intensity."""
+def needed(basis: str = "lifecycle") -> tuple[str, ...]:
+    """The facts that a site must have to be compared, with the carbon intensity of that basis."""
+    return ("temperature", "electricity", INTENSITIES[basis])
+
+
+def known_sites(values: Values, basis: str = "lifecycle") -> list[str]:
+    """Names of the catalog's sites that have a climate, a price of electricity and a carbon intensity of that basis."""
     names = dict.fromkeys(path.split(".")[1] for path in values.facts if path.startswith("regions."))
-    return [name for name in names if all(f"regions.{name}.{fact}" in values.facts for fact in NEEDED)]
+    return [name for name in names if all(f"regions.{name}.{fact}" in values.facts for fact in needed(basis))]
 
 
 def compare_sites(
@@ -61,7 +66,7 @@ def compare_sites(
         reasons = "; ".join(answer.verdict.reasons)
         raise FactError(f"{scenario.name} does not run anywhere: {reasons}")
     home = context(answer.scenario)
-    places = [_site(home, name) for name in (sites or known_sites(home.values))]
+    places = [_site(home, name) for name in (sites or known_sites(home.values, basis(home)))]
     moved, notes = _comparable(home)
     own = _site_or_none(home, home.scenario.facility.site.name)
     rows = [_row(moved, answer, name, draws, seed) for name in dict.fromkeys(places)]
@@ -94,14 +99,19 @@ def compare_sites(
     )
 
 
+def basis(home: Context) -> str:
+    """Whether the scenario counts carbon over the life cycle or at the chimney."""
+    return home.scenario.facility.carbon.basis
+
+
 def _site(home: Context, name: str) -> str:
     """The catalog's name of a site; FactError with suggestions, and where it lacks a number that is needed."""
     entry = home.catalog.entry("regions", name)
-    missing = [fact for fact in NEEDED if fact not in entry.facts]
+    missing = [fact for fact in needed(basis(home)) if fact not in entry.facts]
     if missing:
         wanted = ", ".join(missing)
         raise FactError(
-            f"the catalog has no {wanted} of {entry.name}; write one of {', '.join(known_sites(home.values))}"
+            f"the catalog has no {wanted} of {entry.name}; write one of {', '.join(known_sites(home.values, basis(home)))}"
         )
     return entry.name
 
@@ -167,7 +177,7 @@ def _row(home: Context, answer: Plan, name: str, draws: int, seed: int) -> dict[
         "problems": power["problems"],
         "assumed": [
             fact
-            for fact in (*NEEDED, "humidity")
+            for fact in (*needed(basis(home)), "humidity")
             if (known := here.values.facts.get(f"regions.{name}.{fact}")) is not None and known.is_assumption
         ],
     }

@@ -46,7 +46,13 @@ def parts(payload: Mapping[str, Any]) -> Iterator[RenderableType]:
 def headline(tco: Mapping[str, Any]) -> str:
     """What the run costs, in all and per accelerator-hour; owned beside it where it is rented."""
     told = f"{write.dollars(tco['total_usd'])}, ${tco['usd_per_gpu_hour']:.3f} per accelerator-hour"
-    own = tco["owned"]
+    bands, own = tco["quantiles"], tco["owned"]
+    if bands:
+        total, hour = bands["total_usd"], bands["usd_per_gpu_hour"]
+        told += (
+            f" (P10 to P90: {write.dollars(total['p10'])} to {write.dollars(total['p90'])}, "
+            f"${hour['p10']:.3f} to ${hour['p90']:.3f})"
+        )
     if own is not None and own["usd_per_gpu_hour"] != tco["usd_per_gpu_hour"]:
         told += f"; bottom-up, owned, it would be {write.dollars(own['total_usd'])}, ${own['usd_per_gpu_hour']:.3f}"
     return told

@@ -57,9 +57,6 @@ class CarbonAccount(Section):
         "hourly intensity: {unit, months | hours}, or a CSV file with a column g_per_kwh",
         "the yearly mean",
     )
-    start_month: Annotated[int, Field(ge=1, le=12)] | None = setting(
-        None, "month in which the run begins, for an hourly profile", "the mean of the year"
-    )
     matched: Fraction = setting(
         0.0, "share of energy under zero-carbon contracts (market-based)", "assumption: none"
     )

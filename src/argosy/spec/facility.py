@@ -70,4 +70,9 @@ class Facility(Section):
     ramp_limit: Annotated[float, Field(gt=0), Unit("W/s", "5 MW/s")] | None = setting(
         None, "fastest change of power that the utility accepts", "not limiting"
     )
+    start_month: Annotated[int, Field(ge=1, le=12)] | None = setting(
+        None,
+        "month in which the run begins, 1 to 12, for times of use and hourly carbon",
+        "the mean of the year",
+    )
     carbon: CarbonAccount = setting(CarbonAccount, "how carbon is counted", "see its fields")

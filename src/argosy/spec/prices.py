@@ -63,9 +63,6 @@ class Tariff(Section):
     demand_charge: UsdPerWatt = setting(
         0.0, "for each kW of the highest load at the meter, per month (write 12 USD/kW)", "assumption: none"
     )
-    start_month: Annotated[int, Field(ge=1, le=12)] | None = setting(
-        None, "month in which the run begins, where times of use differ by season", "the mean of the year"
-    )
 
 
 class Currency(Section):
