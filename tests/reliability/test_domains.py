@@ -164,7 +164,7 @@ def test_redundant_copies_stand_on_top_of_the_fleet() -> None:
 def test_losing_all_copies_at_once_against_alternating_renewals() -> None:
     """Pairs whose copies fail at λ and are away for D: the time until both are away, played through."""
     rate, away = 1 / (50 * HOUR), 2 * HOUR
-    recovery = Recovery(HOUR, HOUR, "redundancy", spare_nodes=1, replicas=1.0, copies=2)
+    recovery = Recovery(HOUR, HOUR, "redundancy", spare_nodes=9, repair_s=10 * HOUR, replicas=1.0, copies=2)
     random = np.random.default_rng(3)
     times = []
     for _ in range(4000):

@@ -98,7 +98,7 @@ def test_maintenance_saves_first_and_is_no_failure() -> None:
 def test_elastic_against_the_published_expression() -> None:
     # 1 − λ·(R + D·(1 − f)), with f the throughput while one of `replicas` is away.
     rate, away, pause, replicas = 1 / (3 * HOUR), 2 * HOUR, 40.0, 32
-    recovery = Recovery(60.0, away - 60.0, "replica", replicas=replicas)
+    recovery = Recovery(60.0, away - 60.0, "replica", 9, HOUR, replicas=replicas)
     elastic = Recovery(60.0, 0.0, "elastic", 0, away, replicas=replicas, pause_s=pause)
     expected = 1 - rate * away / replicas
     assert goodput(rates(rate), sync(1e-3), recovery).ettr == pytest.approx(expected, abs=2e-3)
@@ -188,3 +188,18 @@ def test_notes_name_what_binds() -> None:
         "reading" in note for note in goodput(rates(1e-5), slow, Recovery(0.0, 600.0, repair_s=0.0)).notes
     )
     assert goodput(rates(1e-5), sync(5.0), Recovery(0.0, 600.0, repair_s=0.0)).notes == ()
+
+
+@pytest.mark.parametrize("policy", ["elastic", "replica"])
+def test_a_replica_without_a_spare_waits_for_a_repair(policy: str) -> None:
+    """Time away against a queue of failures played through: spares taken in turn, repairs of equal length."""
+    rate, repair, swap = 1 / (8 * HOUR), 2 * DAY, 600.0
+    random = np.random.default_rng(2)
+    for spares in (0, 4, 9):
+        times = np.cumsum(random.exponential(1 / rate, 40_000))
+        back = np.concatenate([np.full(spares, -np.inf), times + repair])[
+            : len(times)
+        ]  # the i-th failure takes the i-th part
+        away = np.maximum(back - times, swap).mean()
+        found = Recovery(100.0, 500.0, policy, spares, repair, replicas=16).away_s(rate)
+        assert found == pytest.approx(away, rel=0.04)

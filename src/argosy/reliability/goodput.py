@@ -96,7 +96,7 @@ def stopping_per_s(rates: FailureRates, recovery: Recovery) -> Array:
 
 def degraded_share(rates: FailureRates, recovery: Recovery) -> Array:
     """Share of the speed lost to running on fewer replicas: λ·D/replicas, at most all of it."""
-    return np.minimum(rates.node_per_s * recovery.degraded_s, 1.0)
+    return np.minimum(rates.node_per_s * recovery.degraded_s(rates.node_per_s), 1.0)
 
 
 def _active_shares(cost: CheckpointCost, plan: Cadence, recovery: Recovery, mtbf: Array) -> law.TimeShares:

@@ -67,14 +67,24 @@ class Recovery:
         """Seconds that one node's failure stops a job which tolerates it."""
         return self.pause_s if self.policy in ("elastic", "redundancy") else 0.0
 
-    @property
-    def away_s(self) -> Array:
-        """Seconds that a replica or copy is missing after its node failed: its restart on a spare, else the repair."""
-        waits = self.policy != "replica" and self.spare_nodes == 0
-        return self.repair_s if waits else self.detection_s + self.restart_s
+    def away_s(self, node_per_s: Array) -> Array:
+        """Seconds that a replica or copy is missing after its node failed: detection and restart, or the wait for a spare.
 
-    @property
-    def degraded_s(self) -> Array:
+        `node_per_s`: failures of all nodes that draw on the spares. Nodes in repair N ~ Poisson (Palm's theorem); a
+        failure that finds no spare (N ≥ spares) waits W in the mean of all failures, by Little's law
+        E[(N − spares)⁺] ÷ node_per_s. Away = D·P(N < spares) + max(W, D·P(N ≥ spares)) for D = detection + restart.
+        """
+        from scipy.special import pdtrc
+
+        mean, spares = np.asarray(law.nodes_in_repair(node_per_s, self.repair_s), dtype=float), self.spare_nodes
+        short = pdtrc(spares - 1, mean) if spares > 0 else np.ones_like(mean)  # P(N ≥ spares)
+        missing = mean * short - spares * pdtrc(spares, mean) if spares > 0 else mean
+        rate = np.asarray(node_per_s, dtype=float)
+        waits = np.divide(missing, rate, out=np.zeros_like(missing), where=rate > 0)
+        swap = self.detection_s + self.restart_s
+        return swap * (1.0 - short) + np.maximum(waits, swap * short)
+
+    def degraded_s(self, node_per_s: Array) -> Array:
         """Productive seconds lost to one node's failure under a tolerant policy: time away ÷ replicas.
 
         Losses of several replicas at once add up, which overstates when two nodes of one replica are away
@@ -82,7 +92,7 @@ class Recovery:
         """
         if not self.tolerant or self.policy == "redundancy":
             return 0.0
-        return self.away_s / self.replicas
+        return self.away_s(node_per_s) / self.replicas
 
     def wait_share(self, node_per_s: Array) -> Array:
         """Fraction of the time that the job waits for nodes; `node_per_s`: failures of its nodes per second.
@@ -113,7 +123,7 @@ class Recovery:
         if self.policy != "redundancy":
             return 0.0
         each = node_per_s / self.replicas
-        away = -np.expm1(-each * self.away_s)
+        away = -np.expm1(-each * self.away_s(node_per_s * self.copies))
         return self.replicas * self.copies * each * away ** (self.copies - 1)
 
 

@@ -111,7 +111,7 @@ class _Job:
         expected = np.broadcast_to(self.form.failures_expected(self.useful), self.useful.shape)
         drawn = (expected <= MOST_FAILURES) & np.isfinite(wall)
         lost = self._tolerated(drawn)
-        self.seconds["degraded"] += lost * self.recovery.degraded_s
+        self.seconds["degraded"] += lost * self.recovery.degraded_s(self.node_per_s)
         self._pass_failures(self.useful + self.seconds["degraded"], drawn.copy())
         if self.recovery.tolerant:
             idle = np.sum([self.seconds[s] for s in ("checkpoint", "rework", "detection", "restart")], axis=0)
@@ -138,7 +138,7 @@ class _Job:
         """
         if not self.recovery.tolerant:
             return np.zeros_like(self.useful)
-        slowed = np.minimum(self.node_per_s * self.recovery.degraded_s, 1.0 - 1e-9)
+        slowed = np.minimum(self.node_per_s * self.recovery.degraded_s(self.node_per_s), 1.0 - 1e-9)
         mean = np.where(drawn, self.node_per_s * self.useful / (1.0 - slowed), 0.0)
         lost = mean + (self.random.poisson(mean) - mean) / (1.0 - slowed)
         return np.asarray(np.maximum(lost, 0.0))
