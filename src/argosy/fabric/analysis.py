@@ -154,20 +154,38 @@ def _refine(colour: np.ndarray, low: np.ndarray, high: np.ndarray, rate: np.ndar
     """Colour refinement: split classes until all nodes of one have the same capacity to every other class.
 
     A node's signature is the sum of its links' rates, each times a pseudo-random number of the neighbour's
-    class; equal signatures mean equal capacities to every class, but for collisions of 64-bit numbers.
+    class; equal signatures mean equal capacities to every class, but for collisions of 64-bit numbers. Twins
+    (one colour, the same neighbours: the hosts of a unit, the spines of a block) are merged first.
     """
-    unit = rate.min()
-    weight = np.round(rate / unit * 1024).astype(np.uint64)
+    weight = np.round(rate / rate.min() * 1024).astype(np.uint64)
+    ends, others, weights = np.concatenate([low, high]), np.concatenate([high, low]), np.tile(weight, 2)
+    twin = _split(colour, np.arange(len(colour)), ends, others, weights)
+    one_of = np.zeros(int(twin.max()) + 1, dtype=np.int64)
+    one_of[twin] = np.arange(len(twin))  # any twin speaks for all
+    speaks = one_of[twin[ends]] == ends
+    key, total = _sums(twin[ends[speaks]] * len(one_of) + twin[others[speaks]], weights[speaks].astype(float))
+    ends, others = np.divmod(key, len(one_of))
+    weights = total.astype(np.uint64)
+    found = colour[one_of]
+    _, found = np.unique(found, return_inverse=True)
     while True:
-        marks = _mix(np.arange(colour.max() + 1, dtype=np.uint64))
-        signature = _mix(marks[colour] + np.uint64(1))
-        np.add.at(signature, low, marks[colour[high]] * weight)
-        np.add.at(signature, high, marks[colour[low]] * weight)
-        _, finer = np.unique(np.stack([colour.astype(np.uint64), signature]), axis=1, return_inverse=True)
-        finer = finer.ravel()
-        if finer.max() == colour.max():
-            return finer
-        colour = finer
+        finer = _split(found, found, ends, others, weights)
+        if finer.max() == found.max():
+            refined: np.ndarray = finer[twin]
+            return refined
+        found = finer
+
+
+def _split(
+    colour: np.ndarray, named: np.ndarray, ends: np.ndarray, others: np.ndarray, weights: np.ndarray
+) -> np.ndarray:
+    """Classes of nodes of one colour that have the same weights to the nodes of every name in `named`."""
+    marks = _mix(np.arange(max(int(named.max()), int(colour.max())) + 1, dtype=np.uint64))
+    signature = _mix(marks[colour] + np.uint64(1))
+    np.add.at(signature, ends, marks[named[others]] * weights)
+    # The colour itself is mixed into the signature: nodes of different colours stay apart.
+    _, classes = np.unique(signature, return_inverse=True)
+    return classes
 
 
 def _mix(number: np.ndarray) -> np.ndarray:
@@ -188,32 +206,40 @@ def max_flow(a: np.ndarray, b: np.ndarray, rate: np.ndarray, first: np.ndarray, 
     from scipy.sparse import csr_array
     from scipy.sparse.csgraph import maximum_flow
 
-    between = a != b
-    unit = _common_measure(rate[between]) if between.any() else 1.0
-    capacity = np.round(rate[between] / unit).astype(np.int64)
-    classes = int(max(a.max(), b.max())) + 1
+    classes = int(max(a.max(), b.max(), first.max(), second.max())) + 1
     source, sink = classes, classes + 1
-    tail = np.concatenate([a[between], b[between], np.full(len(first), source), second])
-    head = np.concatenate([b[between], a[between], first, np.full(len(second), sink)])
+    between = a != b
+    unit = _common_measure(rate[between])
+    pair, capacity = _sums((np.minimum(a, b) * classes + np.maximum(a, b))[between], rate[between] / unit)
+    a, b = np.divmod(pair, classes)
+    capacity = np.round(capacity)
     # What leaves a class of hosts is no more than its links carry: that much from the source is enough.
-    leaves = np.bincount(np.concatenate([a[between], b[between]]), np.tile(capacity, 2), classes)
-    number = np.concatenate([capacity, capacity, leaves[first], leaves[second]]).astype(np.int64)
-    # Links between the same classes add up; scipy counts flows in 32 bits.
-    joined, place = np.unique(tail * (classes + 2) + head, return_inverse=True)
-    total = np.bincount(place, weights=number)
+    leaves = np.bincount(np.concatenate([a, b]), np.tile(capacity, 2), classes)
+    tail = np.concatenate([a, b, np.full(len(first), source), second])
+    head = np.concatenate([b, a, first, np.full(len(second), sink)])
+    total = np.concatenate([capacity, capacity, leaves[first], leaves[second]])
     scale = max(math.ceil(max(total.max(initial=0), leaves[first].sum()) / MOST_CAPACITY), 1)
-    ends = joined // (classes + 2), joined % (classes + 2)
-    graph = csr_array(((total // scale).astype(np.int32), ends), shape=(classes + 2, classes + 2))
+    graph = csr_array(((total // scale).astype(np.int32), (tail, head)), shape=(classes + 2, classes + 2))
     return float(maximum_flow(graph, source, sink).flow_value * unit * scale)
+
+
+def _sums(key: np.ndarray, number: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The distinct keys, and the sum of the numbers of each."""
+    if int(key.max(initial=0)) < max(4 * len(key), 1 << 20):
+        total = np.bincount(key, weights=number)
+        distinct = np.flatnonzero(total)
+        return distinct, total[distinct]
+    distinct, place = np.unique(key, return_inverse=True)
+    return distinct, np.bincount(place, weights=number)
 
 
 def _common_measure(rate: np.ndarray) -> float:
     """The largest number of which all rates are whole multiples, at least `FINEST` of the largest."""
-    finest = float(rate.max()) * FINEST
+    finest = float(rate.max(initial=0.0)) * FINEST
     measure = 0.0
-    for one in np.unique(rate):
+    for one in np.unique(rate) if rate.min(initial=np.inf) < rate.max(initial=0.0) else rate[:1]:
         a, b = float(one), measure
         while b > finest / 2:
             a, b = b, a % b if a % b < b - finest / 2 else 0.0
         measure = a
-    return max(measure, finest)
+    return max(measure, finest) or 1.0

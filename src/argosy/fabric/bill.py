@@ -142,8 +142,10 @@ def _modules(topology: Topology, values: Any) -> Iterator[BillLine]:
     known = sorted(set(plain), key=plain.index)
     boundary = np.array([known.index(name) for name in plain])[cables.boundary]
     fibres, metres = 0, 0.0
-    for where, part in np.unique(np.stack([boundary, part_of], axis=1), axis=0):
-        chosen = (boundary == where) & (part_of == part)
+    kinds = boundary * len(names) + part_of
+    for kind in np.flatnonzero(np.bincount(kinds)):
+        where, part = divmod(int(kind), len(names))
+        chosen = kinds == kind
         ends = 2 * int(chosen.sum())
         in_switches = ends - int(host_ends[chosen].sum())
         name, all_metres = names[part], float(length[chosen].sum())

@@ -158,10 +158,17 @@ class CableList:
                 )
             if group.tier and (idle := int((used[group.ids] == 0).sum())):
                 found.append(f"{group.name}: {idle} of {group.count} have no cable")
-        ends = np.concatenate([self.a * (1 << 20) + self.a_port, self.b * (1 << 20) + self.b_port])
-        if doubled := len(ends) - len(np.unique(ends)):
+        if doubled := self._doubled_ports():
             found.append(f"{doubled} ports have more than one cable")
         return found
+
+    def _doubled_ports(self) -> int:
+        """Cable ends beyond the first at a port, counted in one pass over a number for every port of every node."""
+        node, port = np.concatenate([self.a, self.b]), np.concatenate([self.a_port, self.b_port])
+        highest = np.zeros(self.nodes, dtype=np.int64)
+        np.maximum.at(highest, node, port + 1)
+        place = np.concatenate([[0], np.cumsum(highest)[:-1]])
+        return len(node) - int(np.count_nonzero(np.bincount(place[node] + port)))
 
 
 @dataclass
