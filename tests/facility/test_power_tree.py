@@ -167,3 +167,18 @@ def test_draws_go_through_the_tree() -> None:
     assert np.all(built.pue > 1)
     devices = built.peak.it_w + built.peak.plant_w + sum(built.peak.loss_w.values())
     assert built.peak.meter_w == pytest.approx(devices)
+
+
+def test_many_loads_at_once_are_what_they_are_one_by_one(values: Values) -> None:
+    """Layouts of a search: the plant between loads at which it was computed."""
+    load = h100(values)
+    random = np.random.default_rng(4)
+    means = random.uniform(0.4, 0.98, 500) * load.peak_w(values)
+    settings = Facility(cooling="direct-to-chip", heat_rejection="evaporative")
+    together = building(values, settings, place(22.0), load, means)
+    assert together.pue_by_month.shape == (500, 12)
+    for index in (0, 17, 499):
+        alone = building(values, settings, place(22.0), load, means[index])
+        assert together.pue[index] == pytest.approx(alone.pue, rel=2e-5)
+        assert together.pue_by_month[index] == pytest.approx(alone.pue_by_month, rel=5e-5)
+        assert together.mean.meter_w[index] == pytest.approx(alone.mean.meter_w, rel=2e-5)

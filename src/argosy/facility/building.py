@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Callable
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from argosy.facts import Values
 from argosy.spec import Facility
 
 Array = Any  # float or numpy array (n,): one entry per draw
+_LOADS = 65  # loads at which the plant is computed where there are many
 _ROUNDS = 4  # of the fixed point between a given PUE and the losses inside it, which are a hundredth of it
 
 
@@ -129,10 +131,13 @@ def building(
 
     if settings.pue is not None:
         return _given(values, settings, racks, inside, it_mean_w, load.measured_w(values), it_peak_w)
-    share = it_mean_w / it_peak_w
     how = (settings.heat_rejection, settings.supply_temperature_c)
-    full = overhead(values, settings.cooling, site, hall_loss(it_peak_w), 1.0, *how)
-    plant = overhead(values, settings.cooling, site, hall_loss(it_mean_w), share, *how)
+
+    def plant_at(it_w: Array) -> Overhead:
+        return overhead(values, settings.cooling, site, hall_loss(it_w), it_w / it_peak_w, *how)
+
+    full = plant_at(it_peak_w)
+    plant = _over_loads(plant_at, it_mean_w) if _many(values, it_mean_w) else plant_at(it_mean_w)
     tree = size(values, settings.power_tree, inside, it_peak_w, it_peak_w * full.hottest, settings.envelope)
     peak = tree.flow(values, it_peak_w, it_peak_w * full.hottest)
     mean = tree.flow(values, it_mean_w, it_mean_w * plant.plant)
@@ -165,6 +170,24 @@ def _given(
 
     mean, measured, peak = (flow(it_w) for it_w in (it_mean_w, it_measured_w, it_peak_w))
     return Building(racks, tree, mean, measured, peak, None, settings.pue)
+
+
+def _many(values: Values, it_w: Array) -> bool:
+    """Many loads at central facts: the layouts of a search, for which a year of hours each would be wasted."""
+    return values.count == 1 and np.size(it_w) > 2 * _LOADS
+
+
+def _over_loads(plant_at: Callable[[Array], Overhead], it_w: Array) -> Overhead:
+    """The overhead at every load of `it_w`, (L,), between loads at which it is computed; it is smooth in the load."""
+    known = np.linspace(np.min(it_w), np.max(it_w), _LOADS)
+    at_known = plant_at(known)
+
+    def between(numbers: Array) -> Array:
+        columns = np.broadcast_to(np.asarray(numbers, float).T, (*np.shape(numbers)[1:], _LOADS))
+        flat = [np.interp(it_w, known, column) for column in columns.reshape(-1, _LOADS)]
+        return np.stack(flat, axis=-1).reshape(*np.shape(it_w), *np.shape(numbers)[1:])
+
+    return Overhead(**{field.name: between(getattr(at_known, field.name)) for field in fields(Overhead)})
 
 
 def racks_of(values: Values, settings: Facility, load: ItLoad) -> Racks:

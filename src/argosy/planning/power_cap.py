@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 
 from argosy import training
-from argosy.facility import Building, ItLoad, clock_at_cap, node_power
+from argosy.facility import Building, ItLoad, PowerPhases, clock_at_cap, node_power
 from argosy.laws import power_cap as law
 from argosy.planning.context import Context
 from argosy.planning.job import JobPlan, machine
+from argosy.planning.objectives import phases
 
 Array = Any  # float, or draws (n,)
 SHARES = (1.0, 0.95, 0.9, 0.85, 0.8, 0.75, 0.7, 0.65, 0.6, 0.55, 0.5)  # of the board's default limit
@@ -79,7 +80,7 @@ def _one(
         "clock": clock,
         "tokens": tokens if tokens.size > 1 else float(tokens[0]),
         "node_w": share.peak_w(values) * pue,
-        "busy_w": share.measured_w(values) * around.pue,
+        "busy_w": share.mean_w(values, PowerPhases(**phases(steps)), 1.0) * around.pue,
     }
 
 
