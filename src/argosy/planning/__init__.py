@@ -98,8 +98,8 @@ def plan(
 def _verdict(setting: Context, nominal: FleetRun, fabrics: list[dict[str, Any]]) -> Verdict:
     """All constraints of the plan, and what rests on assumptions."""
     constraints = [limit for job in nominal.jobs for limit in memory_constraint(job.job)]
-    capacity = setting.fleet.storage.capacity
-    constraints += [limit for job in nominal.jobs for limit in storage_constraint(job.job, capacity)]
+    capacity, keep = setting.fleet.storage.capacity, setting.scenario.reliability.checkpoint.keep
+    constraints += [limit for job in nominal.jobs for limit in storage_constraint(job.job, capacity, keep)]
     constraints += power_constraints(nominal.facility)
     constraints += ramp_constraint(setting, it_load(setting, network_account(fabrics)), nominal)
     problems = [problem for fabric in fabrics for problem in fabric.get("problems", [])]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -13,7 +13,7 @@ from argosy.facts import Values
 from argosy.planning.context import Context
 from argosy.planning.spares import failing
 from argosy.reliability import STATES
-from argosy.reliability.checkpoints import CheckpointCost, checkpoint_cost
+from argosy.reliability.checkpoints import CheckpointCost, checkpoint_cost, copies_to_keep
 from argosy.reliability.domains import Domain
 from argosy.reliability.drawn import drawn_lives
 from argosy.reliability.events import EventLives, event_lives
@@ -77,7 +77,20 @@ class JobReliability:
 
     def notes(self) -> tuple[str, ...]:
         """What a reader must know, in words."""
-        return (*self.goodput().notes, *self.stated_notes)
+        return (*self.goodput().notes, *self._kept(), *self.stated_notes)
+
+    def _kept(self) -> list[str]:
+        """That corruption is found after the last copy from before it is gone."""
+        latency, kept = self.hazards.silent_latency_s, self.hazards.kept
+        if latency <= 0:
+            return []
+        needed = float(np.median(copies_to_keep(latency, self.goodput().cadence.storage_interval_s)))
+        if kept >= needed:
+            return []
+        return [
+            f"silent corruption is found after {latency / 3600:.3g} h, but {kept:.0f} checkpoints are kept: {needed:.0f} "
+            "reach back before it; without one the job starts over"
+        ]
 
     def lives(self, work_s: Array, draws: int = 1000, seed: int = 0) -> Lives:
         """One life per draw of a job of `work_s` productive seconds; every number may be an array (draws,)."""
@@ -144,6 +157,7 @@ def fleet_life(
         checkpoint.tiers,
         rates.node_share,
     )
+    cost = replace(cost, storage_every=checkpoint.storage_every)
     if settings.queue is not None and settings.policy != "restart":
         notes.append(f"queue acts under the policy restart alone; the policy is {settings.policy}")
     return JobReliability(
@@ -168,7 +182,7 @@ def _recovery(context: Context, settings: Reliability, cost: CheckpointCost, rep
         queue = values["reliability.recovery.queue"] if settings.queue is None else settings.queue
     inside = racks(settings, context.node_size)
     return Recovery(
-        settings.detection,
+        settings.detection + settings.diagnosis,
         _restart_s(values, settings, context.fleet.count, cost),
         settings.policy,
         context.hot_spares,

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from argosy.planning.job import JobPlan, checkpoint_bytes
+from argosy.reliability.checkpoints import retention_bytes
 from argosy.training import Search
 
 Status = Literal["feasible", "violates", "infeasible"]
@@ -83,14 +84,13 @@ def power_constraints(facility: Mapping[str, Any]) -> list[Constraint]:
     return limits
 
 
-def storage_constraint(job: JobPlan, capacity_bytes: float | None) -> list[Constraint]:
-    """Storage for two checkpoints, the last good one and the one being written, where a capacity is given."""
+def storage_constraint(job: JobPlan, capacity_bytes: float | None, keep: int | None) -> list[Constraint]:
+    """Storage for the checkpoints kept (at least the last good one) and the one being written, where a capacity is given."""
     if capacity_bytes is None:
         return []
-    needed = 2.0 * checkpoint_bytes(job)
-    detail = (
-        f"{job.training.name}: two checkpoints take {needed / 1e12:.4g} of {capacity_bytes / 1e12:.4g} TB"
-    )
+    copies = keep or 1
+    needed = float(retention_bytes(checkpoint_bytes(job), copies))
+    detail = f"{job.training.name}: {copies + 1} checkpoints take {needed / 1e12:.4g} of {capacity_bytes / 1e12:.4g} TB"
     return [Constraint("storage capacity", 1.0 - needed / capacity_bytes, "violates", detail)]
 
 

@@ -61,6 +61,8 @@ def hazards(
             slowdowns=tuple(slowdowns),
             racks=racks(given, node_size),
             silent_latency_s=latency,
+            kept=float("inf") if given.checkpoint.keep is None else float(given.checkpoint.keep),
+            misdiagnosed=given.misdiagnosed,
             repair_random=given.repair.spread == "exponential",
             crews=given.repair.crews,
             give_up_after=given.give_up_after,

@@ -16,7 +16,7 @@ from argosy.spec.hazards import (
     RateOverride,
     SilentCorruption,
 )
-from argosy.spec.quantity import Seconds, Section, Shorthand, Word, setting
+from argosy.spec.quantity import Fraction, Seconds, Section, Shorthand, Word, setting
 
 
 class Checkpoint(Section):
@@ -35,6 +35,15 @@ class Checkpoint(Section):
         "where copies are kept, nearest first",
         "assumption: shared storage only",
         min_length=1,
+    )
+    storage_every: Annotated[int | None, Word("auto")] = setting(
+        None,
+        "with a nearer tier: every how many copies go to storage",
+        "the best multiple, in closed form",
+        ge=1,
+    )
+    keep: Annotated[int | None, Word("all")] = setting(
+        None, "copies kept in storage: what silent corruption can fall back to", "assumption: all", ge=1
     )
 
 
@@ -136,6 +145,12 @@ class Reliability(Section):
     fail_slow: FailSlow = setting(FailSlow, "nodes that slow the job: rate per node", "see its fields")
     silent_corruption: SilentCorruption = setting(SilentCorruption, "latent corruption", "see its fields")
     detection: Seconds = setting(120.0, "from a failure to knowing it", "assumption: 2 min")
+    diagnosis: Seconds = setting(
+        0.0, "from knowing of a failure to knowing which node", "within detection: published times hold both"
+    )
+    misdiagnosed: Fraction = setting(
+        0.0, "share of failures for which a healthy node is exchanged first", "assumption: none", lt=1
+    )
     restart: Annotated[
         Restart, Shorthand(_whole_restart, {"type": "string", "examples": ["8 min", "computed"]})
     ] = setting(Restart, "from knowing to training again, spare nodes at hand", "assumption: 8 min")
