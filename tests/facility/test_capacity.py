@@ -126,6 +126,22 @@ def test_spending_by_hand() -> None:
     assert money["rent"] == 0 and money["rent_all"] == pytest.approx(500 * 2.0 * 8766)
 
 
+def test_another_generation_counts_by_its_work_and_its_power() -> None:
+    """100 machines of 3 times the work at 1.5 times the power, at their own price; half of their work is asked for."""
+    plan = planned(
+        quarters=4, bring_up=0.0, burn_in={"duration": 0.0, "yield": 1.0}, demand={"accelerators": 150},
+        deliveries=[{"quarter": "2027-Q1", "accelerators": 100, "price": 90_000.0, "speed": 3.0, "power": 1.5}],
+    )  # fmt: skip
+    machines = installed(plan, np.zeros(1), 1.0, 5 * YEAR_S)
+    assert (machines["delivered"][0], machines["powered"][0], machines["usable"][0]) == (100, 150, 300)
+    meeting = served(plan, demand(plan, 0.0), machines["usable"])
+    money = {key: value.sum() for key, value in spending(plan, machines, meeting, UNIT).items()}
+    assert money["capital"] == pytest.approx(100 * (90_000 + 1.5 * 15_000))
+    assert money["electricity"] == pytest.approx((75 + 0.25 * 75) * 0.1 * 8766)
+    with pytest.raises(ValueError, match="needs its own price"):
+        planned(deliveries=[{"quarter": "2027-Q1", "accelerators": 1, "speed": 2.0}])
+
+
 def test_book_value_falls_to_the_residual() -> None:
     plan = planned(quarters=24, deliveries=[{"quarter": "2027-Q1", "accelerators": 1}])
     value = book_value(plan, UNIT)
@@ -144,7 +160,7 @@ def test_present_value_of_level_payments() -> None:
     ("fields", "says"),
     [
         ({"deliveries": [{"quarter": "2031-Q1", "accelerators": 1}]}, "outside of 2027-Q1 to 2028-Q4"),
-        ({"deliveries": [{"quarter": "2027-Q5", "accelerators": 1}]}, "pattern"),
+        ({"deliveries": [{"quarter": "2027-Q5", "accelerators": 1}]}, "write for example 2027-Q1"),
         ({"demand": {"accelerators": 1, "by_quarter": [1, 2]}}, "2 numbers for 8 quarters"),
         ({"burn_in": {"yield": 0.0}}, "nothing is ever accepted"),
     ],

@@ -100,6 +100,10 @@ def test_amounts_in_another_currency_keep_its_rate_and_date(values: Values) -> N
         ({"accelerator_hour": "14 CNY/h"}, "no exchange rate"),
         ({"currencies": {"XYZ": {"usd": 1.0, "date": "2026-11-28"}}}, "write one of CNY"),
         ({"currencies": {"CNY": {"usd": 0.14}}}, "date"),
+        (
+            {"currencies": {"CNY": {"usd": 0.14, "date": "yesterday"}}},
+            "is no day; write for example 2026-11-28",
+        ),
         ({"show_in": "EUR"}, "has no rate"),
         ({"tariff": {"periods": [{"price": "0.2 USD/kWh", "hours": [5, 5]}]}}, "no part of a day"),
     ],

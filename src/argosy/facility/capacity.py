@@ -60,25 +60,35 @@ def acceptance(plan: Capacity) -> Iterator[tuple[float, float]]:
 
 
 def installed(plan: Capacity, slips_s: Array, in_service: Array, life_s: Array) -> dict[str, np.ndarray]:
-    """Mean accelerators of each quarter, shape (..., quarters): `delivered` (paid for, not yet retired), `powered`
-    (through bring-up) and `usable` (accepted, less those in repair).
+    """Mean accelerators of each quarter, shape (..., quarters): `delivered` (paid for, not yet retired) counts them;
+    `powered` (through bring-up) counts their power and `usable` (accepted, less those in repair) their work, both in
+    accelerators of the scenario; `drawing` is the power of the usable ones.
 
     `slips_s`: delay of each delivery, shape (..., deliveries); `in_service`: share of accepted accelerators that are
     not in repair; `life_s`: seconds of service, after which a tranche leaves.
     """
     count = plan.quarters
     shape = np.shape(slips_s)[:-1]
-    delivered, powered, usable = (np.zeros((*shape, count)) + plan.installed for _ in range(3))
+    delivered, powered, usable, drawing = (np.zeros((*shape, count)) + plan.installed for _ in range(4))
     first = quarter_number(plan.start)
     for index, delivery in enumerate(plan.deliveries):
         due = (quarter_number(delivery.quarter) - first) * QUARTER_S
         arrival = due + np.asarray(slips_s, dtype=float)[..., index]
         gone = after(count, arrival + life_s)
         delivered += delivery.accelerators * (after(count, arrival) - gone)
-        powered += delivery.accelerators * (after(count, arrival + plan.bring_up) - gone)
+        on = delivery.accelerators * delivery.power
+        powered += on * (after(count, arrival + plan.bring_up) - gone)
         for delay, share in acceptance(plan):
-            usable += delivery.accelerators * share * (after(count, arrival + delay) - gone)
-    return {"delivered": delivered, "powered": powered, "usable": usable * np.asarray(in_service)[..., None]}
+            accepted = share * (after(count, arrival + delay) - gone)
+            usable += delivery.accelerators * delivery.speed * accepted
+            drawing += on * accepted
+    serving = np.asarray(in_service)[..., None]
+    return {
+        "delivered": delivered,
+        "powered": powered,
+        "usable": usable * serving,
+        "drawing": drawing * serving,
+    }
 
 
 def demand(plan: Capacity, growth: Array) -> np.ndarray:
@@ -103,16 +113,20 @@ def spending(
     """USD of each quarter, (..., quarters): `capital` as delivered, `running`, `electricity`, `rent`; and `rent_all`,
     what renting the whole met demand would cost instead.
 
-    Electricity is that of machines at work; powered machines without a job draw `unit.idle_power` of it.
+    Electricity is that of machines at work, all generations alike; powered machines without a job draw
+    `unit.idle_power` of it. A hall costs by the power of what stands in it.
     """
     capital = np.zeros_like(meeting["own"])
     first = quarter_number(plan.start)
     for delivery in plan.deliveries:
-        each = (unit.hardware if delivery.price is None else delivery.price) + unit.site
+        hardware = unit.hardware if delivery.price is None else delivery.price
+        each = hardware + unit.site * delivery.power
         capital[..., quarter_number(delivery.quarter) - first] += delivery.accelerators * each
     rent = rent_per_s(plan, unit)
-    own, powered = meeting["own"], machines["powered"]
-    working = own + np.asarray(unit.idle_power)[..., None] * (powered - own)
+    own = meeting["own"]
+    usable = machines["usable"]
+    at_work = machines["drawing"] * np.divide(own, usable, out=np.zeros_like(own), where=usable > 0)
+    working = at_work + np.asarray(unit.idle_power)[..., None] * (machines["powered"] - at_work)
     per_quarter = (np.asarray(x)[..., None] * QUARTER_S for x in (unit.running_per_s, unit.power_per_s))
     running, power = per_quarter
     return {
@@ -141,7 +155,7 @@ def book_value(plan: Capacity, unit: UnitCost) -> np.ndarray:
         hardware = unit.hardware if delivery.price is None else delivery.price
         for price, life, rest in (
             (hardware, unit.life_s, unit.residual),
-            (unit.site, unit.site_life_s, 0.0),
+            (unit.site * delivery.power, unit.site_life_s, 0.0),
         ):
             price, life, rest = (np.asarray(x, dtype=float)[..., None] for x in (price, life, rest))
             left = 1.0 - (1.0 - rest) * np.clip(age / life, 0.0, 1.0)

@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+import re
+from typing import Annotated, Any
 
 from pydantic import Field, model_validator
 
-from argosy.spec.quantity import Fraction, Seconds, Section, Unit, UsdPerSecond, required, setting
+from argosy.spec.quantity import Fraction, Seconds, Section, Shorthand, Unit, UsdPerSecond, required, setting
 
-QUARTER = r"^\d{4}-Q[1-4]$"
+QUARTER = r"\d{4}-Q[1-4]"
 WEEK_S = 7 * 86400.0
 
-Quarter = Annotated[str, Field(pattern=QUARTER, examples=["2027-Q1"])]
+
+def _quarter(given: Any) -> Any:
+    if not (isinstance(given, str) and re.fullmatch(QUARTER, given)):
+        raise ValueError(f"{given!r} is no quarter; write for example 2027-Q1")
+    return given
+
+
+Quarter = Annotated[str, Shorthand(_quarter, {"pattern": QUARTER, "examples": ["2027-Q1"]})]
 Usd = Annotated[float, Field(ge=0), Unit("USD", "40000 USD")]
 Growth = Annotated[float, Field(gt=-1, le=10), Unit("1", "15 %", bare=True)]
 
@@ -34,6 +42,16 @@ class Delivery(Section):
     price: Usd | None = setting(
         None, "of one accelerator with its host, network and storage", "the plan's own purchase price"
     )
+    speed: float = setting(
+        1.0, "work of one, in accelerators of this scenario: another generation", "the same", gt=0, le=1000
+    )
+    power: float = setting(1.0, "power of one, in accelerators of this scenario", "the same", gt=0, le=1000)
+
+    @model_validator(mode="after")
+    def _priced(self) -> Delivery:
+        if self.price is None and (self.speed != 1 or self.power != 1):
+            raise ValueError("another generation needs its own price; write for example price: 60000 USD")
+        return self
 
 
 class BurnIn(Section):

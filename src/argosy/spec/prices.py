@@ -14,6 +14,7 @@ from argosy.spec.quantity import (
     PerSecond,
     Seconds,
     Section,
+    Shorthand,
     Unit,
     UsdPerJoule,
     UsdPerSecond,
@@ -65,11 +66,21 @@ class Tariff(Section):
     )
 
 
+def _day(given: Any) -> Any:
+    """YAML may read a day as text; anything that is no day is refused with an example."""
+    text = str(given)
+    if not re.fullmatch(r"\d{4}-(0[1-9]|1[0-2])(-([0-2]\d|3[01]))?", text):
+        raise ValueError(f"{text!r} is no day; write for example 2026-11-28")
+    return text
+
+
 class Currency(Section):
     """What one unit of another currency is worth. Argosy carries no exchange rates: they are yours, with their date."""
 
     usd: Annotated[float, Field(gt=0)] = required("US dollars for one unit, such as 0.14")
-    date: str = required("day of the rate, 2026-11-28", pattern=r"^\d{4}-\d{2}(-\d{2})?$")
+    date: Annotated[str, Shorthand(_day, {"examples": ["2026-11-28"]})] = required(
+        "day of the rate, 2026-11-28"
+    )
     source: str = setting("scenario", "where the rate was read", "the scenario itself")
 
 
