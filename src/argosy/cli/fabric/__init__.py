@@ -27,9 +27,11 @@ class _OneByDefault(TyperGroup):
 
 
 app = typer.Typer(cls=_OneByDefault, help="Draw a fabric from its cables, load it, export it, compare it.")
-app.command(DEFAULT, epilog="`argosy fabric diff PLAN IBNETDISCOVER` compares a built fabric with its plan.")(
-    draw
+EPILOG = (
+    "Beside it: argosy fabric diff (built against planned), check-bandwidth (is this bus bandwidth normal?), machine "
+    "(one node's wiring), lint-slurm."
 )
+app.command(DEFAULT, epilog=EPILOG)(draw)
 app.command("diff")(diff)
 app.command("check-bandwidth")(check_bandwidth)
 app.command("machine")(machine)
