@@ -276,3 +276,12 @@ def test_the_fields_of_the_documentation_load() -> None:
     scenario = argosy.loads(head + block)
     assert scenario.facility.power_tree.ups.count == 20
     assert scenario.facility.hall.racks == 400
+
+
+def test_joules_per_token_are_power_over_tokens() -> None:
+    """Of the uncapped fleet: what the waveform draws in a step, over the step's tokens."""
+    whole, wave = answered()["power_cap"]["rows"][0], answered()["waveform"]
+    tokens = planned(SMALL)["training"][0]["tokens_per_s"] * wave["period_s"]
+    spares = 2 * 1900.0  # idle nodes are in the waveform and not in the comparison
+    per_token = (wave["mean_w"] - spares) * answered()["cooling"]["pue"] * wave["period_s"] / tokens
+    assert whole["joules_per_token"] == pytest.approx(per_token, rel=0.04)

@@ -75,13 +75,18 @@ def _one(
     clock = clock_at_cap(values, context.accelerator, cap_w)
     device = replace(on.device, sustained_clock=on.device.sustained_clock * clock)
     steps = training.evaluate(job.main.job, device, on.network, on.stack, job.main.layouts)
-    tokens = steps.tokens_per_s / job.main.accelerators
+    busy_w = share.mean_w(values, PowerPhases(**phases(steps)), 1.0) * around.pue
     return {
         "clock": clock,
-        "tokens": tokens if tokens.size > 1 else float(tokens[0]),
+        "tokens": _plain(steps.tokens_per_s / job.main.accelerators),
         "node_w": share.peak_w(values) * pue,
-        "busy_w": share.mean_w(values, PowerPhases(**phases(steps)), 1.0) * around.pue,
+        "busy_w": _plain(busy_w),
     }
+
+
+def _plain(numbers: Array) -> Array:
+    """The number of a single layout at central facts, and draws as they are."""
+    return float(np.ravel(numbers)[0]) if np.size(numbers) == 1 else numbers
 
 
 def _gain(capped: dict[str, Array], whole: dict[str, Array]) -> Array:
