@@ -38,6 +38,11 @@ COMMANDS: dict[str, tuple[str, str, str]] = {
         "Which uncertain fact moves the answer most, and which measurement would shrink it.",
         "Trust",
     ),
+    "recommend": (
+        "argosy.cli.recommend:recommend",
+        "The best plans within limits: what to buy, which limit binds, what more of it would buy.",
+        "Decide",
+    ),
     "sweep": (
         "argosy.cli.sweep:app",
         "Plan every point of a study, interruptible; show tables, heat maps, fronts, scaling curves.",

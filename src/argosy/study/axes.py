@@ -168,7 +168,7 @@ def read_study(path: Path) -> Study:
     for key in ("scenario", "axes"):
         if root.get(key) is None:
             problems.append(root.problem((key,), "is missing", f"write {key}: …"))
-    scenario, axes = root.get("scenario"), _axes(root.get("axes"), problems)
+    scenario, axes = root.get("scenario"), read_axes(root.get("axes"), problems)
     sampling = _word(root.get("sampling"), problems)
     points = _whole(root, "points", 1000, 1, MOST_POINTS, problems)
     for axis in axes if sampling == "grid" else ():
@@ -204,22 +204,25 @@ def read_study(path: Path) -> Study:
     return study
 
 
-def _axes(node: Node | None, problems: list[Problem]) -> list[Axis]:
+def read_axes(node: Node | None, problems: list[Problem], key: str = "axes") -> list[Axis]:
+    """The axes below a key of a file; faults are added to `problems`."""
     if node is None:
         return []
     if not isinstance(node.value, dict) or not node.value:
-        problems.append(
-            node.problem(("axes",), "is no mapping of fields", "write fleet.count: [8192, 16384]")
-        )
+        problems.append(node.problem((key,), "is no mapping of fields", "write fleet.count: [8192, 16384]"))
         return []
     found = []
     for path, each in node.value.items():
-        where = ("axes", path)
+        where = (key, path)
         if isinstance(each.value, list) and each.value:
-            values = tuple(json.dumps(v) if isinstance(v, dict | list) else v for v in each.data)
-            found.append(Axis(str(path), values=tuple(each.data) if values == tuple(each.data) else values))
+            if nested := [v for v in each.value if isinstance(v.value, dict | list)]:
+                problems.append(
+                    nested[0].problem(where, "is no single value", "write one axis for each field")
+                )
+            else:
+                found.append(Axis(str(path), values=tuple(each.data)))
         elif isinstance(each.value, dict):
-            axis = _range(str(path), each, problems)
+            axis = _range(str(path), each, problems, key)
             if axis is not None:
                 found.append(axis)
         else:
@@ -231,8 +234,8 @@ def _axes(node: Node | None, problems: list[Problem]) -> list[Axis]:
     return found
 
 
-def _range(path: str, node: Node, problems: list[Problem]) -> Axis | None:
-    where = ("axes", path)
+def _range(path: str, node: Node, problems: list[Problem], under: str) -> Axis | None:
+    where = (under, path)
     for key, each in node.value.items():
         if key not in _RANGE:
             problems.append(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Executor, Future, wait
 from dataclasses import dataclass
 from pathlib import Path
@@ -71,7 +71,7 @@ def sweep(
     if not base.training:
         raise FactError(f"{base.name} has no training job to sweep over; add training:")
     for axis in study.axes:
-        _known(study, axis)
+        check_field(study.scenario, axis)
     points = study.combinations()
     chunks = list(cut(study, points))
     about = {
@@ -85,22 +85,21 @@ def sweep(
         "points": len(points),
     }
     store = Store(folder, about, resume)
-    todo = [(name_of(chunk), chunk) for chunk in chunks]
-    open_ = [(name, chunk) for name, chunk in todo if not store.done(name)]
-    computed = sum(len(chunk.points) for _, chunk in open_)
+    missing = [chunk for chunk in chunks if not store.done(name_of(chunk))]
+    computed = sum(len(chunk.points) for chunk in missing)
     done = len(points) - computed
     progress(done, len(points))
-    for name, chunk, rows in _finished(open_, executor, workers or os.cpu_count() or 1):
-        store.write(name, columns(study, chunk, rows))
+    for chunk, rows in in_flight(missing, run_chunk, executor, workers or os.cpu_count() or 1):
+        store.write(name_of(chunk), columns(study, chunk, rows))
         done += len(chunk.points)
         progress(done, len(points))
     return Summary(len(points), computed, len(points) - computed, len(chunks), folder)
 
 
-def _known(study: Study, axis: Axis) -> None:
+def check_field(scenario: Path, axis: Axis) -> None:
     """ScenarioError where the axis is no field of a scenario; a value that does not suit the others is a row's fault."""
     try:
-        load(study.scenario, changes={axis.path: axis.at(np.zeros(1))[0]})
+        load(scenario, changes={axis.path: axis.at(np.zeros(1))[0]})
     except ScenarioError as error:
         if any(
             "unknown key" in problem.message
@@ -154,28 +153,30 @@ def columns(study: Study, chunk: Chunk, rows: Sequence[dict[str, Any]]) -> dict[
     return found
 
 
-def _finished(
-    todo: Sequence[tuple[str, Chunk]], executor: Executor | None, workers: int
-) -> Iterator[tuple[str, Chunk, list[dict[str, Any]]]]:
-    """Chunks with their rows as they finish; only a few per worker are handed out ahead."""
+def in_flight(
+    todo: Iterable[Any], do: Callable[[Any], Any], executor: Executor | None, workers: int
+) -> Iterator[tuple[Any, Any]]:
+    """Pieces of work with their results as they finish; only a few per worker are handed out ahead.
+
+    `do` must be a module's function; None as `executor` works in this process.
+    """
     if executor is None:
-        for name, chunk in todo:
-            yield name, chunk, run_chunk(chunk)
+        for work in todo:
+            yield work, do(work)
         return
     queue = iter(todo)
-    running: dict[Future[list[dict[str, Any]]], tuple[str, Chunk]] = {}
+    running: dict[Future[Any], Any] = {}
 
     def fill() -> None:
-        while len(running) < _IN_FLIGHT * workers and (item := next(queue, None)) is not None:
-            running[executor.submit(run_chunk, item[1])] = item
+        while len(running) < _IN_FLIGHT * workers and (work := next(queue, None)) is not None:
+            running[executor.submit(do, work)] = work
 
     fill()
     try:
         while running:
             ready, _ = wait(running, return_when=FIRST_COMPLETED)
             for future in ready:
-                name, chunk = running.pop(future)
-                yield name, chunk, future.result()
+                yield running.pop(future), future.result()
             fill()
     finally:
         for future in running:
