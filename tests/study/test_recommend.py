@@ -52,7 +52,7 @@ def test_the_best_is_the_best_of_the_plans_made_by_hand(tmp_path, by_hand):
 
 def test_a_limit_that_keeps_the_best_out_binds_at_its_price(tmp_path, by_hand):
     most = by_hand[64][0] * 1.01
-    answer = recommend(read_question(ask(tmp_path), "cheapest", (f"finish={most} days",)))
+    answer = recommend(read_question(ask(tmp_path), "least-carbon", (f"finish={most} days",)))
     best = answer["options"][0]
     assert best["free"]["fleet.count"] == 64
     (row,) = answer["binding"]
@@ -100,12 +100,12 @@ def test_runners_up_and_what_cannot_run_are_told(tmp_path):
 
 def test_the_lowest_loss_follows_the_stated_law(tmp_path):
     free = "training.pretrain.tokens: ['1e11', '2e11', '4e11']"
-    answer = recommend(read_question(ask(tmp_path, free=free), "lowest-loss", ("finish=40 h",)))
+    answer = recommend(read_question(ask(tmp_path, free=free), "lowest-loss", ("finish=96 h",)))
     figures = answer["options"][0]["figures"]
-    assert figures["days"] <= 40 / 24
+    assert figures["days"] <= 4
     tokens = float(answer["options"][0]["free"]["training.pretrain.tokens"])
     assert figures["loss"] == pytest.approx(float(loss(8.03e9, tokens)), rel=1e-3)
-    assert tokens == max(float(option["free"]["training.pretrain.tokens"]) for option in answer["options"])
+    assert tokens == 2e11  # 4e11 would take too long, 1e11 loses more
 
 
 def test_a_scenario_alone_is_a_question(tmp_path):
