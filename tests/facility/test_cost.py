@@ -87,7 +87,7 @@ def test_lines_sum_and_electricity_is_energy_times_price(values: Values) -> None
     assert line(result, "electricity") == pytest.approx(3.7e7 * 0.0826)
     names = [row["name"] for row in result["lines"]]
     assert len(set(names)) == len(names)
-    assert all(row["usd"] > 0 for row in result["lines"])
+    assert all(row["usd"] > 0 for row in result["lines"] if row["name"] != "spare nodes")
 
 
 def test_the_exercise_of_ten_thousand_cards(values: Values) -> None:
@@ -112,6 +112,8 @@ def test_capital_uses_given_bills_and_shares_otherwise(values: Values) -> None:
         values, Prices(), "DGX-H100", "H100-SXM", 100, 8, 1e6, network_usd=3e6, storage_bytes=1e16
     )
     assert (given.usd(("network",)), given.usd(("storage",))) == (3e6, pytest.approx(1e6))
+    spared = capital(values, Prices(), "DGX-H100", "H100-SXM", 100, 8, 1e6, 3e6, 1e16, spare_nodes=2)
+    assert spared.usd() - given.usd() == pytest.approx(spared.usd(("spare nodes",))) == pytest.approx(2 * 310_000)
     with pytest.raises(FactError, match="no price"):
         capital(values, Prices(), None, "no-such-chip", 1, 8, 1.0)
 

@@ -13,7 +13,7 @@ Array = Any  # float or numpy array (n,): one entry per draw
 YEAR_S = 365.25 * 86400.0
 
 # Classes of assets, in the order of a bill; hardware is maintained and repaired as IT, the rest as a plant.
-HARDWARE = ("accelerators", "hosts", "network", "storage")
+HARDWARE = ("accelerators", "hosts", "spare nodes", "network", "storage")
 PLANT = ("power plant", "cooling plant", "building")
 
 
@@ -35,7 +35,7 @@ class Asset:
 
 @dataclass(frozen=True, slots=True)
 class Capital:
-    """Everything that an owned fleet was bought for; spare nodes are in accelerators and hosts."""
+    """Everything that an owned fleet was bought for."""
 
     assets: tuple[Asset, ...]
 
@@ -63,8 +63,9 @@ def capital(
     it_peak_w: Array,
     network_usd: Array | None = None,
     storage_bytes: Array | None = None,
+    spare_nodes: Array = 0.0,
 ) -> Capital:
-    """The assets of `nodes` nodes (spares included) whose IT load peaks at `it_peak_w` watts.
+    """The assets of `nodes` nodes at work and `spare_nodes` more whose IT load peaks at `it_peak_w` watts.
 
     A node's price is the catalog's, or that of its accelerators as sold in a server; `server_factor` splits
     it into accelerators and host (cards included). `network_usd`: switches, modules and cables of all fabrics
@@ -72,12 +73,13 @@ def capital(
     capital. Plant and building cost so much per IT watt. Raises FactError where no price is known: then the
     scenario must give a rental price.
     """
-    servers = nodes * node_price(values, node, accelerator, accelerators_per_node)
+    each = node_price(values, node, accelerator, accelerators_per_node)
+    servers, spares = nodes * each, spare_nodes * each
     chips = servers / values["facility.money.server_factor"]
     network_share = values["facility.money.network_share"] if network_usd is None else 0.0
     storage_share = values["facility.money.storage_share"] if storage_bytes is None else 0.0
     storage = 0.0 if storage_bytes is None else storage_bytes * values["facility.money.storage_price"]
-    known = servers + (0.0 if network_usd is None else network_usd) + storage
+    known = servers + spares + (0.0 if network_usd is None else network_usd) + storage
     cluster = known / (1.0 - network_share - storage_share)
     if network_usd is None:
         network_usd = cluster * network_share
@@ -92,6 +94,7 @@ def capital(
         (
             Asset("accelerators", chips, life, prices.residual),
             Asset("hosts", servers - chips, life, prices.residual),
+            Asset("spare nodes", spares, life, prices.residual),
             Asset("network", network_usd, prices.network_lifetime or life),
             Asset("storage", storage, life),
             Asset("power plant", site * power, plant_life),

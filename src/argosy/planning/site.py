@@ -91,17 +91,18 @@ def power_and_money(
 
 def purchase(context: Context, it_peak_w: Array, network_usd: Array | None) -> Capital:
     """What the whole fleet with its spares costs to buy; `network_usd` None takes the network's usual share."""
-    nodes, storage = context.nodes + context.spare_nodes, context.fleet.storage.capacity
+    storage = context.fleet.storage.capacity
     return capital(
         context.values,
         context.scenario.prices,
         context.node,
         context.accelerator,
-        nodes,
+        context.nodes,
         context.node_size,
         it_peak_w,
         network_usd,
         storage,
+        context.spare_nodes,
     )
 
 
