@@ -318,7 +318,7 @@ def test_the_largest_dragonfly():
 def test_a_design_that_does_not_close_says_what_would():
     topology = build(Design("rail-optimized", 512, 8, 64, RATE, tiers=2))
     (problem,) = [text for text in topology.problems if "full mesh" in text]
-    assert "--radix spine:128" in problem and "one more tier" in problem and "at most 2048 hosts" in problem
+    assert "--radix spine:128" in problem and "one more tier" in problem and "at most 2048 hosts in all" in problem
     kinds = (("spine", SwitchKind("", 128)),)
     assert not build(Design("rail-optimized", 512, 8, 64, RATE, tiers=2, kinds=kinds)).problems
     assert not build(Design("rail-optimized", 512, 8, 64, RATE, tiers=3)).problems

@@ -46,7 +46,15 @@ def design(given: dict[str, Any]) -> Any:
         rails=given["rails"],
         missing=words.numbers(given["missing"], "--missing"),
         twist=given["twist"],
+        generation=_generation(given["accelerator"]) if given["topology"] == "supernode" else "",
     )
+
+
+def _generation(accelerator: str) -> str:
+    """The generation of the catalog's accelerator, which decides a baseboard's switch chips."""
+    from argosy.facts import load_catalog
+
+    return str(load_catalog().entry("accelerators", accelerator).text.get("generation", ""))
 
 
 def _kinds(radixes: dict[str, str], switches: dict[str, str]) -> tuple[tuple[str, Any], ...]:

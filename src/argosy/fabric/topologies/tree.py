@@ -224,9 +224,10 @@ class Tree:
         """What would make `size` blocks close under switches that join `ports.down`."""
         need = size if ports.up == 0 else math.ceil(size * ports.links / max(ports.down, 1))
         fits = int(min(ports.down, size) * self.hosts)
+        where, tier = ("per pod", "") if self.design.pods else ("in all", "with one more tier, ")
         return (
-            f"it closes with {name} switches of {need} ports (--radix {name}:{need}), with one more tier, or with "
-            f"at most {fits} hosts"
+            f"it closes with {name} switches of {need} ports (--radix {name}:{need}), {tier}or with at most {fits} "
+            f"hosts {where}"
         )
 
     def topology(self, design: Design, cables: CableList) -> Topology:
