@@ -198,3 +198,41 @@ def test_rail_only_saves_what_its_authors_found(values, hosts, domain, switch):
         for kind in ("rail-optimized", "rail-only")
     }
     assert 0.38 < 1 - usd["rail-only"] / usd["rail-optimized"] < 0.77
+
+
+@pytest.mark.parametrize(
+    "fabric",
+    [
+        {"topology": "dual-tor"},
+        {"topology": "dragonfly+"},
+        {"topology": "dragonfly", "pods": 9},
+        {"topology": "multi-plane", "planes": 2, "card_ports": 2},
+        {"topology": "multi-pod", "pods": 4, "rails": True, "planes": 2, "card_ports": 2},
+        {
+            "topology": "rail-optimized",
+            "switches": {"spine": "Q3400-RA"},
+            "link_rates": {"leaf-spine": "800 Gb/s"},
+        },
+    ],
+    ids=lambda one: one["topology"],
+)
+def test_every_topology_carries_training(values, fabric):
+    """A fleet of 2,048: no problems, levels that narrow outwards, and a collective no faster than its bound."""
+    asked = fleet(2048, **fabric)
+    if "switches" in fabric:
+        asked = fleet(2048, switch="Q3400-RA", **fabric)
+    (row,) = plan_fabric(asked, values)
+    assert not row["problems"] and row["usd"] > 0
+    network = build_network(asked, values)
+    rates = [float(level.bandwidth) for level in network.levels[1:]]
+    assert rates == sorted(rates, reverse=True)
+    found = float(network.collective("all_reduce", 1e9, 2048, 1))
+    assert found >= float(network.bound("all_reduce", 1e9, 2048, 1))
+
+
+def test_slow_nodes_hold_up_everybody(values):
+    quick, mixed = (
+        build_network(fleet(2048, topology="rail-optimized", **more), values)
+        for more in ({}, {"slow_nodes": {"nodes": 8, "link": "200 Gb/s"}})
+    )
+    assert mixed.levels[1].bandwidth == quick.levels[1].bandwidth / 2
