@@ -305,10 +305,13 @@ def why_not(algorithm: str) -> str:
     return reasons.get(algorithm, "every domain must hold equally many of them")
 
 
-def wires_of(
-    topology: Topology, network: TieredNetwork, routing: str, seed: int = 0, queue_pairs: int = 1
-) -> Wires:
-    """The wires that a network's schedule needs: its scale-up domain and rate over the topology's cables."""
+def wires_of(topology: Topology, network: Any, routing: str, seed: int = 0, queue_pairs: int = 1) -> Wires:
+    """The wires that a network's schedule needs: its scale-up domain and rate over the topology's cables.
+
+    DesignError for a torus or supernode.
+    """
+    if not isinstance(network, TieredNetwork):
+        raise DesignError(f"a flow schedule is for hosts with cards, not for a {topology.design.topology}")
     inner = network.levels[0]
     return Wires.of(topology, int(inner.size), float(np.mean(inner.bandwidth)), routing, seed, queue_pairs)
 
