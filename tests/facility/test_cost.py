@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from argosy.facility import Asset, Capital, SiteNumbers, Usage, capital, cost, owned, rented
+from argosy.facility.capital import node_price, price_basis
 from argosy.facility.cost import running_costs
 from argosy.facts import FactError, Values, load_catalog
 from argosy.spec import Period, Prices, Tariff
@@ -113,9 +114,23 @@ def test_capital_uses_given_bills_and_shares_otherwise(values: Values) -> None:
     )
     assert (given.usd(("network",)), given.usd(("storage",))) == (3e6, pytest.approx(1e6))
     spared = capital(values, Prices(), "DGX-H100", "H100-SXM", 100, 8, 1e6, 3e6, 1e16, spare_nodes=2)
-    assert spared.usd() - given.usd() == pytest.approx(spared.usd(("spare nodes",))) == pytest.approx(2 * 310_000)
+    assert (
+        spared.usd() - given.usd()
+        == pytest.approx(spared.usd(("spare nodes",)))
+        == pytest.approx(2 * 310_000)
+    )
     with pytest.raises(FactError, match="no price"):
         capital(values, Prices(), None, "no-such-chip", 1, 8, 1.0)
+
+
+def test_a_chip_that_is_sold_bare_gets_its_server(values: Values) -> None:
+    """A node without a price of its own: H100s are priced in a server, a TPU's estimate is of the chip alone."""
+    served = node_price(values, "no-such-node", "H100-SXM", 8)
+    assert served == pytest.approx(8 * values.facts["prices.H100-SXM.capital"].value)
+    bare = node_price(values, None, "TPU-v5p", 4)
+    assert bare == pytest.approx(4 * values.facts["prices.TPU-v5p.capital"].value * 1.64)
+    assert "server to chips" in price_basis(values, None, "TPU-v5p")
+    assert price_basis(values, "DGX-H100", "H100-SXM").startswith("nodes.DGX-H100.price: per node")
 
 
 def test_each_class_has_its_own_life(values: Values) -> None:

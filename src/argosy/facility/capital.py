@@ -105,9 +105,34 @@ def capital(
 
 
 def node_price(values: Values, node: str | None, accelerator: str, accelerators_per_node: int) -> Array:
-    """USD of one node with its accelerators and cards. FactError where the catalog has no price of either."""
-    if f"nodes.{node}.price" in values:
-        return values[f"nodes.{node}.price"]
-    if f"prices.{accelerator}.capital" in values:
-        return values[f"prices.{accelerator}.capital"] * accelerators_per_node
+    """USD of one node with its accelerators and cards: its own price, or that of its accelerators in a server.
+
+    Where the catalog knows a price of the bare chip alone, `server_factor` adds the server around it. FactError
+    where it has no price of either.
+    """
+    path = price_path(values, node, accelerator)
+    if path.startswith("nodes."):
+        return values[path]
+    factor = 1.0 if _in_server(values, path) else values["facility.money.server_factor"]
+    return values[path] * accelerators_per_node * factor
+
+
+def price_path(values: Values, node: str | None, accelerator: str) -> str:
+    """The fact that a node's price comes from."""
+    for path in (f"nodes.{node}.price", f"prices.{accelerator}.capital"):
+        if path in values:
+            return path
     raise FactError(f"no price of {node or accelerator} is known: give prices.accelerator_hour")
+
+
+def price_basis(values: Values, node: str | None, accelerator: str) -> str:
+    """In words, what a node's price is: the fact, what it counts, and what was added."""
+    path = price_path(values, node, accelerator)
+    bare = not (path.startswith("nodes.") or _in_server(values, path))
+    fact = values.facts[path]
+    added = ", × the usual ratio of server to chips" if bare else ""
+    return f"{path}: {fact.kind}{added} ({fact.source})"
+
+
+def _in_server(values: Values, path: str) -> bool:
+    return any(word in values.facts[path].kind for word in ("server", "rack"))

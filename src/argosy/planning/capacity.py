@@ -76,8 +76,10 @@ def capacity_payload(scenario: Scenario, draws: int = 1000, seed: int = 0) -> di
                 "unit": _unit_payload(home, unit, in_service),
                 "quarters": _quarters(wanted, central, over_draws),
                 "rent_or_buy": _decision(wanted, (unit, central), (drawn_unit, over_draws), rate),
-                "basis": "accelerators are means over the quarter, of the scenario's kind; capital is paid on delivery; money is not discounted "
-                f"in the table, and at {100 * rate:.3g} % a year where it says present value",
+                "basis": (
+                    "accelerators are means over the quarter, of the scenario's kind; capital is paid on delivery; "
+                    f"money is not discounted in the table, and at {100 * rate:.3g} % a year where it says present value"
+                ),
             }
         )
     )

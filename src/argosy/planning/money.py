@@ -21,6 +21,7 @@ from argosy.facility import (
     tornado,
     water_payload,
 )
+from argosy.facility.capital import price_basis
 from argosy.facility.money import by_effect, ends_of, tornado_row
 from argosy.facts import FactError, Values
 from argosy.planning.context import Context, context
@@ -81,6 +82,7 @@ def money_payload(
     return {
         "tco": {
             **tco,
+            "price_basis": None if bought is None else price_basis(values, context.node, context.accelerator),
             "quantiles": None if drawn is None else _quantiles(run, drawn),
             "tornado": cost_tornado(context, run, network, drawn),
         },

@@ -34,7 +34,7 @@ def parts(payload: Mapping[str, Any]) -> Iterator[RenderableType]:
         yield Text(currency_sentence(tco["in_currency"]))
     yield _bill(tco)
     if tco["capital"]:
-        yield _capital(tco["capital"])
+        yield _capital(tco["capital"], tco["price_basis"])
     if tco["rent_or_buy"]:
         yield _market(tco)
     yield _tornado(tco)
@@ -91,7 +91,7 @@ def _bill(tco: Mapping[str, Any]) -> Table:
     return table
 
 
-def _capital(capital: Mapping[str, Any]) -> Table:
+def _capital(capital: Mapping[str, Any], basis: str) -> Table:
     share = write.percent(capital["network_share_of_hardware"])
     title = f"Purchase: {write.dollars(capital['total_usd'])}; the network is {share} of the hardware"
     table = _rows(title, ("class", "USD", "share", "life", "left then", "USD a year"))
@@ -104,6 +104,7 @@ def _capital(capital: Mapping[str, Any]) -> Table:
             write.percent(asset["residual"], 0),
             write.dollars(asset["usd_per_year"]),
         )
+    table.caption = f"a node by {basis}"
     return table
 
 
