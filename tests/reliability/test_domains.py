@@ -265,3 +265,29 @@ def test_a_fleet_whose_switches_fail_keeps_more_spares() -> None:
     alone, shared = setting("", auto), setting("{domains: {leaf-switch: {mttf: 2 yr, repair: 4 h}}}", auto)
     assert 0 < alone.hot_spares < 8
     assert 32 <= shared.hot_spares < 64
+
+
+def test_rolling_maintenance_stops_the_job_only_to_save_and_restart() -> None:
+    fleet = FLEET.replace("nodes: 0", "nodes: 8")
+    whole, rolling, short = (
+        life(f"{{maintenance: {{per_day: 2, duration: 2 h, nodes: {nodes}}}}}", fleet)
+        for nodes in ("all", 8, 9)
+    )
+    assert whole.maintenance.duration_s == short.maintenance.duration_s == 2 * HOUR
+    assert rolling.maintenance.duration_s == 0.0
+    assert any("needs as many spares" in note for note in short.notes())
+    stopped = [float(each.goodput().shares["maintenance"]) for each in (whole, rolling)]
+    assert stopped[0] - stopped[1] == pytest.approx(2 * 2 / 24)
+
+
+def test_diagnosis_and_kept_copies_reach_the_life() -> None:
+    found = life(
+        "{detection: 1 min, diagnosis: 9 min, misdiagnosed: 10 %, checkpoint: {keep: 3, storage_every: 4}}"
+    )
+    assert found.recovery.detection_s == 600
+    assert found.hazards.misdiagnosed == 0.1
+    assert (found.hazards.kept, found.cost.storage_every) == (3.0, 4)
+    late = life("{silent_corruption: {latency: 5 h}, checkpoint: {keep: 2, interval: 1 h}}")
+    assert any(
+        "2 checkpoints are kept: 6" in note or "2 checkpoints are kept: 7" in note for note in late.notes()
+    )

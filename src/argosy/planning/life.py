@@ -24,6 +24,7 @@ from argosy.reliability.rates import FailureRates
 from argosy.reliability.recovery import Maintenance, RackStock, Recovery, restart_s, spares_needed
 from argosy.reliability.renewal import Lives, lives
 from argosy.reliability.stated import racks
+from argosy.spec import Maintenance as Planned
 from argosy.spec import Reliability
 
 Array = Any  # float or numpy array (n,): one entry per draw
@@ -167,11 +168,27 @@ def fleet_life(
         found.tree,
         cost,
         _recovery(context, settings, cost, replicas),
-        Maintenance(planned.per_day, planned.duration),
+        _maintenance(planned, context.hot_spares, notes),
         checkpoint.interval,
         suffice,
         tuple(notes),
     )
+
+
+def _maintenance(given: Planned, hot_spares: int, notes: list[str]) -> Maintenance:
+    """Planned stops: of the whole duration, or rolling, where spares take the places of the nodes worked on."""
+    if given.nodes is None or given.per_day == 0:
+        return Maintenance(given.per_day, given.duration)
+    if given.nodes > hot_spares:
+        notes.append(
+            f"rolling maintenance of {given.nodes} nodes needs as many spares, and there are {hot_spares}: the job stands still"
+        )
+        return Maintenance(given.per_day, given.duration)
+    notes.append(
+        f"while maintenance rolls, {given.nodes} of {hot_spares} spares stand in for {given.duration / 60:.3g} min: failures "
+        "find fewer, which is not counted"
+    )
+    return Maintenance(given.per_day, 0.0)
 
 
 def _recovery(context: Context, settings: Reliability, cost: CheckpointCost, replicas: int) -> Recovery:

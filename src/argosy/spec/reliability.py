@@ -52,6 +52,12 @@ class Maintenance(Section):
 
     per_day: float = setting(0.0, "planned interruptions per day", "assumption: none", ge=0)
     duration: Seconds = setting(1800.0, "length of one", "assumption: 30 min")
+    nodes: Annotated[int | None, Word("all")] = setting(
+        None,
+        "nodes worked on at once: where spares stand in for them, the job only saves and restarts (rolling upgrade)",
+        "assumption: all, the job stands still",
+        ge=1,
+    )
 
 
 GROUP_START_UP = ("tcp-store", "redis", "optimised")
