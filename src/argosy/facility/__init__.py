@@ -10,7 +10,7 @@ from argosy.facility.load import ItLoad
 from argosy.facility.market import WHEN_AUTO, market, spot_interruptions_per_s
 from argosy.facility.mitigation import Mitigation, mitigations
 from argosy.facility.money import Work, tco_payload, tornado
-from argosy.facility.node import NodePower, clock_at_cap, node_power
+from argosy.facility.node import NodePower, board_limit, clock_at_cap, node_power
 from argosy.facility.packing import CLASSES, Racks, needed_class, pack
 from argosy.facility.phases import PowerPhases
 from argosy.facility.site import SiteNumbers, site_numbers
@@ -51,6 +51,7 @@ __all__ = [
     "Usage",
     "Waveform",
     "Work",
+    "board_limit",
     "building",
     "capital",
     "carbon_payload",

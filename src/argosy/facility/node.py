@@ -55,7 +55,7 @@ def clock_at_cap(values: Values, accelerator: str, cap_w: Array | None) -> Array
 
     By `laws.power_cap`, whose exponent and static share are assumptions with bands. Never below the lowest clock.
     """
-    board = _board_full(values, accelerator)
+    board = board_limit(values, accelerator)
     if cap_w is None or board is None:
         return 1.0
     static = board * values["cap.model.static_share"]
@@ -63,7 +63,7 @@ def clock_at_cap(values: Values, accelerator: str, cap_w: Array | None) -> Array
     return np.maximum(clock, np.minimum(values["cap.model.lowest_clock"], 1.0))
 
 
-def _board_full(values: Values, accelerator: str) -> Array | None:
+def board_limit(values: Values, accelerator: str) -> Array | None:
     """Watts of one board in dense work without a cap of the scenario: its default limit, or else its nameplate.
 
     Dense products hold a board at its limit: that is why a step sustains less than the clock of a short benchmark.
@@ -108,7 +108,7 @@ def node_power(
     idle, measured, nameplate = idle + extra, measured + extra, nameplate + extra
     count, full = accelerators_per_node, measured
     top = board["nameplate"] if board["nameplate"] is not None else 0.0
-    working = _board_full(values, accelerator)
+    working = board_limit(values, accelerator)
     working = top if working is None else working
     if cap_w is None:
         return NodePower(

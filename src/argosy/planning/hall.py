@@ -64,20 +64,15 @@ def cabling(setting: Context, nodes_per_rack: float) -> list[dict[str, Any]]:
 
 
 def cable_problems(setting: Context, rows: list[dict[str, Any]]) -> list[str]:
-    """Runs that no part of the catalog reaches, or that are longer than the hall's trays allow, in words."""
+    """Runs that are longer than the trays of the scenario's hall allow, in words."""
     longest = setting.scenario.facility.hall.cable_reach_m
-    told = [
-        f"{row['boundary']}: the catalog has no part of that rate that reaches {row['longest_m']:.0f} m"
+    if longest is None:
+        return []
+    return [
+        f"{row['boundary']}: a run of {row['longest_m']:.0f} m is longer than the {longest:.0f} m that the hall allows"
         for row in rows
-        if not row["fits"]
+        if row["longest_m"] > longest
     ]
-    if longest is not None:
-        told += [
-            f"{row['boundary']}: a run of {row['longest_m']:.0f} m is longer than the {longest:.0f} m that the hall allows"
-            for row in rows
-            if row["longest_m"] > longest
-        ]
-    return told
 
 
 def retrofit(setting: Context, load: ItLoad, around: Building) -> dict[str, Any] | None:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from argosy import training
-from argosy.facility import Building, ItLoad, PowerPhases, clock_at_cap, node_power
+from argosy.facility import Building, ItLoad, PowerPhases, board_limit, clock_at_cap, node_power
 from argosy.laws import power_cap as law
 from argosy.planning.context import Context
 from argosy.planning.job import JobPlan, machine
@@ -30,7 +30,7 @@ def cap_payload(
     clock model's and the power facts' in it.
     """
     values = context.values
-    limit = values.get(f"accelerators.{context.accelerator}.power_cap")
+    limit = board_limit(values, context.accelerator)
     if limit is None:
         return None
     envelope = context.scenario.facility.envelope or float(around.meter_peak_w)
@@ -56,7 +56,7 @@ def cap_payload(
             }
         )
     best = max(rows, key=lambda row: row["gain"]["nominal"])
-    return {"envelope_w": envelope, "rows": rows, "best": best, "answer": _answer(envelope, rows[0], best)}
+    return {"envelope_w": envelope, "rows": rows, "best": best, "answer": _answer(envelope, rows, best)}
 
 
 def _one(
@@ -93,13 +93,14 @@ def _gain(capped: dict[str, Array], whole: dict[str, Array]) -> Array:
     return law.capped_fleet_gain(capped["tokens"] / whole["tokens"], whole["node_w"], capped["node_w"])
 
 
-def _answer(envelope_w: float, uncapped: dict[str, Any], best: dict[str, Any]) -> str:
+def _answer(envelope_w: float, rows: list[dict[str, Any]], best: dict[str, Any]) -> str:
     """The comparison in one sentence."""
+    uncapped, lowest = rows[0], best is rows[-1]
     at = f"at {envelope_w / 1e6:.3g} MW"
     if best is uncapped:
         return f"{at} no cap gives more tokens than {uncapped['accelerators']:,.0f} accelerators without one"
-    gain = best["gain"]
+    gain, edge = best["gain"], "; lower caps are not compared" if lowest else ""
     return (
         f"{at}: {best['accelerators']:,.0f} accelerators capped at {best['cap_w']:.0f} W give {gain['nominal']:+.1%} tokens "
-        f"(P10 to P90: {gain['p10']:+.1%} to {gain['p90']:+.1%}) over {uncapped['accelerators']:,.0f} uncapped"
+        f"(P10 to P90: {gain['p10']:+.1%} to {gain['p90']:+.1%}) over {uncapped['accelerators']:,.0f} uncapped{edge}"
     )

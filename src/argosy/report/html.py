@@ -165,7 +165,8 @@ def _facility(plan: Mapping[str, Any]) -> str:
             "facility power",
             f"{write.scaled(site['facility_mean_w'], 'W')} mean, {write.scaled(site['facility_peak_w'], 'W')} peak",
         ],
-        ["PUE", write.significant(site["pue"], 4)],
+        ["PUE", f"{site['pue']:.3f} over the year, {site['pue_peak']:.3f} at the peak in the hottest hour"],
+        ["power tree", f"trips first at the {escape(site['trips_first'])} as the load grows"],
         ["energy at the meter", f"{write.large(site['energy_kwh'])} kWh"],
         [
             "racks",
