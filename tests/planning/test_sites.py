@@ -64,8 +64,37 @@ def test_ranking_is_in_order(rank: str) -> None:
 def test_a_rented_fleet_is_compared_as_if_bought() -> None:
     rented = argosy.loads(SCENARIO + "prices: {accelerator_hour: 2 USD/h, electricity: 0.05 USD/kWh}\n")
     compared = compare_sites(rented, ["norway", "singapore"], draws=100)
-    assert len(compared["notes"]) == 2
+    assert len(compared["notes"]) == 2 and "price of electricity" in compared["notes"][1]
     assert len({row["total_usd"]["nominal"] for row in compared["sites"]}) == 2
+
+
+def test_the_own_site_is_as_the_scenario_says_and_others_are_not() -> None:
+    """A dear tariff, a fixed PUE and a flat grid of one's own do not travel."""
+    own = (
+        "{site: {name: us-texas, carbon_intensity: 0.9 kg/kWh}, pue: 1.9, "
+        f"carbon: {{profile: {{months: {[[900] * 24] * 12}}}}}}}"
+    )
+    text = SCENARIO.replace("{site: us-texas}", own) + (
+        "prices: {electricity: 0.3 USD/kWh, tariff: {periods: [{price: 0.5 USD/kWh, hours: [0, 12]}]}}\n"
+    )
+    plan = argosy.plan(argosy.loads(text), draws=200).to_dict()
+    compared = compare_sites(argosy.loads(text), ["us-texas", "norway"], draws=200)
+    site = rows(compared)
+    assert site["us-texas"]["total_usd"]["nominal"] == pytest.approx(plan["cost"]["total_usd"], rel=1e-12)
+    assert site["us-texas"]["carbon_kg_per_kwh"] == pytest.approx(0.9) and site["us-texas"]["pue"] == 1.9
+    assert site["norway"]["pue"] < 1.3 and site["norway"]["carbon_kg_per_kwh"] < 0.05
+    assert site["norway"]["electricity_usd"] == pytest.approx(site["norway"]["energy_kwh"] * 0.06)
+    assert all(word in compared["notes"][0] for word in ("times of use", "fixed PUE", "carbon"))
+
+
+def test_a_place_of_ones_own_is_compared_too() -> None:
+    own = (
+        "{site: {name: our-hall, temperature_c: 9, carbon_intensity: 0.1 kg/kWh, electricity: 0.04 USD/kWh}}"
+    )
+    compared = compare_sites(argosy.loads(SCENARIO.replace("{site: us-texas}", own)), draws=100)
+    site = rows(compared)["our-hall"]
+    assert compared["own_site"] == "our-hall" and site["electricity_usd_per_kwh"] == pytest.approx(0.04)
+    assert len(compared["sites"]) == 1 + len(known_sites(Values(load_catalog().facts)))
 
 
 def test_many_sites_are_known() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -25,7 +25,6 @@ Array = Any  # float, or draws (n,)
 SCHEMA = "argosy.sites/1"
 KWH_J = 3.6e6
 OWNED_NOTE = "a rental price is the same at every site: the fleet is compared as if it were bought, which a site does change"
-PRICE_NOTE = "the scenario's price of electricity is left out: each site has its own"
 
 # what sites can be ranked by → the figure of a row, less being better
 RANKS: dict[str, Callable[[dict[str, Any]], float]] = {
@@ -66,16 +65,10 @@ def compare_sites(
         reasons = "; ".join(answer.verdict.reasons)
         raise FactError(f"{scenario.name} does not run anywhere: {reasons}")
     home = context(answer.scenario)
-    places = [_site(home, name) for name in (sites or known_sites(home.values, basis(home)))]
-    moved, notes = _comparable(home)
-    own = _site_or_none(home, home.scenario.facility.site.name)
-    rows = [_row(moved, answer, name, draws, seed) for name in dict.fromkeys(places)]
-    base = None if own is None else _over_draws(moved, answer, own, draws, seed).cost["total_usd"]
-    for row in rows:
-        usd = row.pop("drawn_usd")
-        row["share_of_draws_cheaper_than_own"] = (
-            None if base is None or row["site"] == own else float(np.mean(np.asarray(usd) < np.asarray(base)))
-        )
+    compared = Comparison(home, answer, _own_name(home), draws, seed)
+    names = [compared.named(name) for name in sites] or compared.every_site()
+    base = np.asarray(compared.over_draws(compared.own).cost["total_usd"])
+    rows = [compared.row(name, base) for name in dict.fromkeys(names)]
     rows.sort(key=RANKS[rank])
     for number, row in enumerate(rows, start=1):
         row["rank"] = number
@@ -88,99 +81,141 @@ def compare_sites(
                 "scenario": {"name": scenario.name, "hash": scenario.hash},
                 "verdict": answer.verdict.to_dict(),
                 "ranked_by": rank,
-                "own_site": own or home.scenario.facility.site.name,
+                "own_site": compared.own,
                 "sites": rows,
                 "spread": _spread(rows),
                 "latency_s": latencies(home.values, [row["site"] for row in rows]),
                 "latency_basis": "one way over fibre: great circle × route factor, without equipment",
-                "notes": notes,
+                "notes": compared.notes(),
             }
         )
     )
 
 
-def basis(home: Context) -> str:
-    """Whether the scenario counts carbon over the life cycle or at the chimney."""
-    return home.scenario.facility.carbon.basis
+@dataclass(frozen=True)
+class Comparison:
+    """One planned run, to be accounted for at any site. The scenario's own site is as the scenario says; elsewhere the
+    catalog's climate, price and carbon hold, without what the scenario says of its own place.
+    """
+
+    home: Context
+    answer: Plan
+    own: str
+    draws: int
+    seed: int
+
+    @property
+    def basis(self) -> str:
+        """Whether the scenario counts carbon over the life cycle or at the chimney."""
+        return self.home.scenario.facility.carbon.basis
+
+    def every_site(self) -> list[str]:
+        """The catalog's sites, and the scenario's own where that is not one of them."""
+        return list(dict.fromkeys([*known_sites(self.home.values, self.basis), self.own]))
+
+    def named(self, name: str) -> str:
+        """The catalog's name of a site; FactError with suggestions, and where it lacks a number that is needed."""
+        if name == self.own:
+            return name
+        entry = self.home.catalog.entry("regions", name)
+        missing = [fact for fact in needed(self.basis) if fact not in entry.facts]
+        if missing and entry.name != self.own:
+            known = ", ".join(known_sites(self.home.values, self.basis))
+            raise FactError(f"the catalog has no {', '.join(missing)} of {entry.name}; write one of {known}")
+        return entry.name
+
+    def _elsewhere(self) -> dict[str, tuple[str, Any]]:
+        """What the scenario says of its own place alone: field of facility or prices, (its name, what holds elsewhere)."""
+        facility, prices = self.home.scenario.facility, self.home.scenario.prices
+        told: dict[str, tuple[str, Any]] = {}
+        if prices.electricity is not None:
+            told["electricity"] = ("its price of electricity", None)
+        if prices.tariff.periods:
+            told["tariff"] = ("its times of use", prices.tariff.model_copy(update={"periods": ()}))
+        if facility.pue is not None:
+            told["pue"] = ("its fixed PUE", None)
+        if facility.carbon.profile is not None or facility.carbon.residual is not None:
+            plain_account = facility.carbon.model_copy(update={"profile": None, "residual": None})
+            told["carbon"] = ("its hourly or residual carbon", plain_account)
+        return told
+
+    def notes(self) -> list[str]:
+        """What is compared otherwise than the scenario says."""
+        notes = [OWNED_NOTE] if is_rented(self.home.scenario.prices) else []
+        only = [name for name, _ in self._elsewhere().values()]
+        return [*notes, f"of the scenario's own site alone: {', '.join(only)}"] if only else notes
+
+    def at(self, name: str) -> Context:
+        """The scenario at a site, as a bought fleet."""
+        scenario = self.home.scenario
+        prices: dict[str, Any] = {"path": "own"} if is_rented(scenario.prices) else {}
+        facility: dict[str, Any] = {}
+        if name != self.own:
+            facility["site"] = Site(name=name)
+            for field, (_, value) in self._elsewhere().items():
+                (prices if field in ("electricity", "tariff") else facility)[field] = value
+        update = {
+            "prices": scenario.prices.model_copy(update=prices),
+            "facility": scenario.facility.model_copy(update=facility),
+        }
+        return replace(self.home, scenario=scenario.model_copy(update=update))
+
+    def over_draws(self, name: str) -> FleetRun:
+        """The drawn run at a site: the same draws of the work for every site, so that sites compare draw by draw."""
+        assert self.answer.drawn is not None  # `compare_sites` has seen to it
+        here = self.at(name).drawn(self.draws, self.seed)
+        return fleet_account(here, list(self.answer.drawn.jobs), network_account(self.answer.fabrics))
+
+    def row(self, name: str, own_usd: np.ndarray) -> dict[str, Any]:
+        """One site: what the fleet draws, costs and emits there; `own_usd`: drawn cost at the scenario's own site (n,)."""
+        here, run = self.at(name), self.answer.nominal
+        assert run is not None  # `compare_sites` has seen to it
+        nominal = fleet_account(here, list(run.jobs), network_account(self.answer.fabrics))
+        drawn_usd = np.asarray(self.over_draws(name).cost["total_usd"])
+        numbers = site_numbers(here.values, here.scenario.facility, here.scenario.prices)
+        power, money = nominal.facility, nominal.cost
+        return {
+            "rank": 0,
+            "site": name,
+            "total_usd": quantiles(money["total_usd"], drawn_usd),
+            "share_of_draws_cheaper_than_own": None
+            if name == self.own
+            else float(np.mean(drawn_usd < own_usd)),
+            "usd_per_gpu_hour": money["usd_per_gpu_hour"],
+            "usd_per_million_tokens": money["total_usd"] / sum(job.tokens for job in run.jobs) * 1e6,
+            "electricity_usd": _line(nominal, "electricity"),
+            "electricity_usd_per_kwh": numbers.usd_per_j * KWH_J,
+            **{key: power[key] for key in _POWER},
+            "carbon_kg_per_kwh": power["carbon_kg"] / power["energy_kwh"],
+            "assumed": self._assumed(here, name),
+        }
+
+    def _assumed(self, here: Context, name: str) -> list[str]:
+        """Which of the site's numbers are the catalog's assumptions."""
+        facts = here.values.facts
+        paths = {fact: f"regions.{name}.{fact}" for fact in (*needed(self.basis), "humidity")}
+        return [fact for fact, path in paths.items() if path in facts and facts[path].is_assumption]
 
 
-def _site(home: Context, name: str) -> str:
-    """The catalog's name of a site; FactError with suggestions, and where it lacks a number that is needed."""
-    entry = home.catalog.entry("regions", name)
-    missing = [fact for fact in needed(basis(home)) if fact not in entry.facts]
-    if missing:
-        wanted = ", ".join(missing)
-        raise FactError(
-            f"the catalog has no {wanted} of {entry.name}; write one of {', '.join(known_sites(home.values, basis(home)))}"
-        )
-    return entry.name
+_POWER = (
+    "pue",
+    "energy_kwh",
+    "facility_peak_w",
+    "free_cooling_share",
+    "carbon_kg",
+    "carbon_basis",
+    "water_kg",
+    "problems",
+)
 
 
-def _site_or_none(home: Context, name: str) -> str | None:
-    """The scenario's own site as the catalog knows it; None for a place that is the scenario's alone."""
+def _own_name(home: Context) -> str:
+    """The scenario's own site, by the catalog's name where it has one."""
+    name = home.scenario.facility.site.name
     try:
-        return _site(home, name)
+        return home.catalog.entry("regions", name).name
     except FactError:
-        return None
-
-
-def _comparable(home: Context) -> tuple[Context, list[str]]:
-    """The scenario without what hides a site's differences: a rental price, a price of electricity of its own."""
-    prices, notes = home.scenario.prices, []
-    if is_rented(prices):
-        prices, notes = prices.model_copy(update={"path": "own"}), [OWNED_NOTE]
-    if prices.electricity is not None:
-        prices, notes = prices.model_copy(update={"electricity": None}), [*notes, PRICE_NOTE]
-    return _with(home, prices=prices), notes
-
-
-def _with(home: Context, **update: Any) -> Context:
-    return replace(home, scenario=home.scenario.model_copy(update=update))
-
-
-def _at(home: Context, name: str) -> Context:
-    return _with(home, facility=home.scenario.facility.model_copy(update={"site": Site(name=name)}))
-
-
-def _over_draws(home: Context, answer: Plan, name: str, draws: int, seed: int) -> FleetRun:
-    """The drawn run at a site: the same draws of the work for every site, so that sites compare draw by draw."""
-    assert answer.drawn is not None  # the caller has seen to it
-    here = _at(home, name).drawn(draws, seed)
-    return fleet_account(here, list(answer.drawn.jobs), network_account(answer.fabrics))
-
-
-def _row(home: Context, answer: Plan, name: str, draws: int, seed: int) -> dict[str, Any]:
-    """One site: what the fleet draws, costs and emits there."""
-    here, run = _at(home, name), answer.nominal
-    assert run is not None  # the caller has seen to it
-    nominal = fleet_account(here, list(run.jobs), network_account(answer.fabrics))
-    over_draws = _over_draws(home, answer, name, draws, seed)
-    numbers = site_numbers(here.values, here.scenario.facility, here.scenario.prices)
-    power, money = nominal.facility, nominal.cost
-    return {
-        "rank": 0,
-        "site": name,
-        "total_usd": quantiles(money["total_usd"], over_draws.cost["total_usd"]),
-        "drawn_usd": over_draws.cost["total_usd"],
-        "usd_per_gpu_hour": money["usd_per_gpu_hour"],
-        "usd_per_million_tokens": money["total_usd"] / sum(job.tokens for job in run.jobs) * 1e6,
-        "electricity_usd": _line(nominal, "electricity"),
-        "electricity_usd_per_kwh": numbers.usd_per_j * KWH_J,
-        "pue": power["pue"],
-        "energy_kwh": power["energy_kwh"],
-        "facility_peak_w": power["facility_peak_w"],
-        "free_cooling_share": power["free_cooling_share"],
-        "carbon_kg": power["carbon_kg"],
-        "carbon_kg_per_kwh": power["carbon_kg"] / power["energy_kwh"],
-        "carbon_basis": power["carbon_basis"],
-        "water_kg": power["water_kg"],
-        "problems": power["problems"],
-        "assumed": [
-            fact
-            for fact in (*needed(basis(home)), "humidity")
-            if (known := here.values.facts.get(f"regions.{name}.{fact}")) is not None and known.is_assumption
-        ],
-    }
+        return name
 
 
 def _line(run: FleetRun, name: str) -> Array:
