@@ -275,10 +275,37 @@ def test_payload_chooses_by_size_and_takes_an_algorithm():
     assert uneven["schedule"] is None and "unevenly" in uneven["notes"][0]
 
 
-def test_a_torus_has_no_cards_to_schedule():
+@pytest.mark.parametrize("shape", [(4, 4, 4), (8, 8, 8), (4, 4, 8), (4, 8), (2, 4, 4), (16,), (3, 5)])
+@pytest.mark.parametrize("kind", ["all_reduce", "all_gather", "reduce_scatter", "broadcast", "all_to_all"])
+def test_torus_schedules_are_the_closed_form(shape, kind):
+    """Whole tori, message by message on their cables; never faster than the bound."""
+    chips = math.prod(shape)
+    topology = build(Design("torus", chips, 1, 0, 8 * CARD, shape=shape))
+    network = request_network(topology, Values(load_catalog().facts), "TPU-v4", "ici")
+    for message in (1e5, 1e9):
+        found = schedule.schedule_payload(topology, network, kind, message, chips)["schedule"]
+        closed = float(network.collective(kind, message, chips, 1))
+        assert found["time_s"] == pytest.approx(closed, rel=0.02)
+        assert found["wire_s"] >= float(network.bound(kind, message, chips, 1)) * (1 - 1e-9)
+
+
+def test_a_slow_torus_link_slows_its_axis():
+    topology = build(Design("torus", 64, 1, 0, 8 * CARD, shape=(4, 4, 4)))
+    rate = topology.cables.rate.copy()
+    rate[0] /= 4
+    hurt = replace(topology, cables=replace(topology.cables, rate=rate))
+    network = request_network(topology, Values(load_catalog().facts), "TPU-v4", "ici")
+    times = [
+        schedule.schedule_payload(one, network, "all_reduce", 1e9, 64)["schedule"]["wire_s"]
+        for one in (topology, hurt)
+    ]
+    assert times[1] == pytest.approx(4 * times[0])
+
+
+def test_parts_of_a_torus_and_supernodes_have_the_closed_form_alone():
     topology = build(Design("torus", 64, 1, 0, 8 * CARD, shape=(4, 4, 4)))
     network = request_network(topology, Values(load_catalog().facts), "TPU-v4", "ici")
-    payload = schedule.schedule_payload(topology, network, "all-reduce", 1e9, 64)
+    payload = schedule.schedule_payload(topology, network, "all-reduce", 1e9, 16)
     assert payload["schedule"] is None and "closed form" in payload["notes"][0]
 
 

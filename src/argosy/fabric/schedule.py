@@ -18,6 +18,7 @@ import numpy as np
 from argosy.fabric.algorithms import ALGORITHMS, Algorithm, Group, Step
 from argosy.fabric.network import TREE_SHARE, Pair, TieredNetwork
 from argosy.fabric.topologies.design import DesignError, Topology
+from argosy.fabric.torus import TorusNetwork
 from argosy.fabric.wires import Wires
 from argosy.laws import collectives
 
@@ -266,11 +267,15 @@ def schedule_payload(
     known = list(ALGORITHMS[kind])
     if algorithm is not None and algorithm not in known:
         raise DesignError(f"algorithm {algorithm!r} of {kind} is not known; write one of {', '.join(known)}")
-    if not isinstance(network, TieredNetwork) or topology.design.topology in ("torus", "supernode"):
-        return {
-            "schedule": None,
-            "notes": ["no flow schedule here: accelerators without cards go by the closed form"],
-        }
+    if isinstance(network, TorusNetwork):
+        if algorithm is not None:
+            raise DesignError(
+                "a torus has one algorithm of each kind, rings on all axes; leave --algorithm out"
+            )
+        return _on_torus(topology, network, kind, message, ranks)
+    if topology.design.topology in ("torus", "supernode"):
+        note = "no flow schedule here: accelerators without cards go by the closed form"
+        return {"schedule": None, "notes": [note]}
     wires = wires_of(topology, network, routing, seed, queue_pairs)
     found = schedules(wires, network, kind, message, np.arange(ranks)[None, :])
     times = {name: seconds(one, network) for name, one in found.items()}
@@ -294,6 +299,20 @@ def schedule_payload(
             "steps": step_rows(found[chosen]),
         }
     }
+
+
+def _on_torus(
+    topology: Topology, network: TorusNetwork, kind: str, message: float, ranks: int
+) -> dict[str, Any]:
+    """The key `schedule` of a torus, which has one algorithm."""
+    from argosy.fabric.schedule_torus import torus_schedule
+
+    found = torus_schedule(topology, network, kind, message, ranks)
+    if isinstance(found, str):
+        return {"schedule": None, "notes": [found]}
+    bus = float(collectives.bus_bandwidth(kind, message, ranks, found["time_s"]))
+    times = {found["algorithm"]: found["time_s"]}
+    return {"schedule": {**found, "bus_bandwidth_bytes_per_s": bus, "queue_pairs": 1, "algorithms_s": times}}
 
 
 def why_not(algorithm: str) -> str:
