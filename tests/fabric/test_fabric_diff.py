@@ -149,6 +149,30 @@ def test_other_ports_between_the_right_devices_are_no_fault(compare):
     assert any("another convention" in note for note in found["notes"])
 
 
+def test_two_hosts_exchanged_on_their_leaf(compare):
+    topology = build(DESIGNS["tree"])
+    cables, descriptions = cables_of(topology)
+    (a, x), (b, y) = cables[0], cables[1]
+    cables[0], cables[1] = (a, y), (b, x)
+    found = compare(topology, cables, descriptions)
+    assert counts(found) == {"miswired": 2} and {one["wrong"] for one in found["miswired"]} == {"port"}
+    nameless = compare(topology, cables, dict.fromkeys(descriptions, "x"))
+    assert counts(nameless) == {}  # who hangs on which port of one leaf cannot be told
+
+
+def test_parallel_cables_may_be_exchanged_in_name_alone(compare):
+    """Two cables from one leaf to two spines exchanged at the leaf: the same devices, other ports."""
+    topology = build(DESIGNS["tree"])
+    cables, descriptions = cables_of(topology)
+    leaf = next(device for device, name in descriptions.items() if name == "leaf-3")
+    one, two = [i for i in between_switches(cables) if cables[i][0][0] == leaf][:2]
+    (a, x), (b, y) = cables[one], cables[two]
+    cables[one], cables[two] = (a, y), (b, x)
+    found = compare(topology, cables, descriptions)["miswired"]
+    assert [entry["wrong"] for entry in found] == ["port", "port"]
+    assert all("leaf-3" in entry["planned"] and "leaf-3" in entry["built"] for entry in found)
+
+
 def test_a_whole_fabric_at_another_rate_is_said(compare):
     topology = build(DESIGNS["tree"])
     cables, descriptions = cables_of(topology)
@@ -161,6 +185,17 @@ def test_hosts_with_names_and_switches_without(compare):
     cables, descriptions = cables_of(topology)
     half = {device: name if device[0] == "h" else "MQM9700" for device, name in descriptions.items()}
     assert counts(compare(topology, cables, half)) == {}
+
+
+@pytest.mark.parametrize("name", ["leaf-3", "spine-2"])
+def test_a_dead_switch_is_its_missing_cables(compare, name):
+    topology = build(DESIGNS["tree"])
+    cables, descriptions = cables_of(topology)
+    dead = next(device for device, own in descriptions.items() if own == name)
+    left = [ends for ends in cables if dead not in {device for device, _ in ends}]
+    hosts_named = {device: own if device[0] == "h" else "MQM9700" for device, own in descriptions.items()}
+    for names in (descriptions, hosts_named):
+        assert counts(compare(topology, left, names)) == {"missing": len(cables) - len(left)}
 
 
 @pytest.fixture

@@ -91,7 +91,8 @@ def _sentence(kind: str, one: dict[str, Any]) -> str:
     """One cable's difference."""
     line = f" (line {one['line']})" if one.get("line") else ""
     if kind == "miswired":
-        return f"{one['built']}{line}; planned: {one['planned']}"
+        only = ", the right device" if one["wrong"] == "port" else ""
+        return f"{one['built']}{line}; planned: {one['planned']}{only}"
     if kind == "degraded":
         return f"{one['cable']}: {one['built_bps'] / 1e9:g} of {one['planned_bps'] / 1e9:g} Gb/s{line}"
     return f"{one['cable']}{line}"

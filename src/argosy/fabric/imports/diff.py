@@ -8,23 +8,25 @@ from typing import Any
 import numpy as np
 
 from argosy.fabric.imports.match import UNMATCHED, match
-from argosy.fabric.imports.wires import Wires, planned_wires
+from argosy.fabric.imports.wires import Device, Wires, planned_wires
 from argosy.fabric.topologies import Topology
 
 SLOWER = (
     0.999  # a rate below this share of the planned one is slow: rates are ladders with steps of 10 % and more
 )
 
+CONVENTION = 0.75  # of like cables in their planned ports: then port numbers mean the same in both
 Key = tuple[int, int]
 
 
 def diff(planned: Wires | Topology, built: Wires) -> dict[str, Any]:
     """`miswired`, `missing`, `extra` and `degraded` cables, and what else a reader should know.
 
-    `miswired`: one end is where it was planned, the other is not: `planned` and `built` as text. `missing`: a planned
+    `miswired`: one end is where it was planned, the other is not: `planned` and `built` as text; `wrong` says whether the
+    other end is at another device, or only in another port of the right one, which harms no traffic. `missing`: a planned
     cable of which neither end is plugged. `extra`: a cable that no plan has. `degraded`: slower than planned
-    (`planned_bps`, `built_bps`: one way). `moved`: cables between the right devices in other ports, which harms
-    nothing. `matched`: devices of the plan that were found, by name or by place. `line`: of the built file.
+    (`planned_bps`, `built_bps`: one way). `moved`: further cables in other ports of the right devices, where ports are
+    not comparable. `matched`: devices of the plan that were found, by name or by place. `line`: of the built file.
     """
     if isinstance(planned, Topology):
         planned = planned_wires(planned)
@@ -40,27 +42,66 @@ def diff(planned: Wires | Topology, built: Wires) -> dict[str, Any]:
     strange = [i for i in range(len(built)) if i not in used]
     miswired, missing, extra = _explain(planned, built, found, absent, strange)
     degraded, notes = _slow(planned, built, pairs)
-    moved = [
-        (ours, theirs)
-        for ours, theirs in pairs
-        if _ports(planned, found, ours) != _ports(built, None, theirs)
-    ]
-    if 2 * len(moved) > len(pairs) > 0:
-        notes.append(
-            f"{len(moved)} of {len(pairs)} cables are in other ports than planned: port numbers follow another "
-            "convention, and only devices are compared"
-        )
+    elsewhere, moved, more = _other_ports(planned, built, found, pairs)
     return {
-        "miswired": miswired,
+        "miswired": [*miswired, *elsewhere],
         "missing": missing,
         "extra": extra,
         "degraded": degraded,
-        "moved": len(moved),
+        "moved": moved,
         "compared": len(pairs),
         "matched": int((found != UNMATCHED).sum()),
         "devices": {"planned": len(planned.devices), "built": len(built.devices)},
-        "notes": [*built.notes, *_strangers(planned, built, found), *notes],
+        "notes": [*built.notes, *_strangers(planned, built, found), *notes, *more],
     }
+
+
+def _other_ports(
+    planned: Wires, built: Wires, found: np.ndarray, pairs: list[tuple[int, int]]
+) -> tuple[list[dict[str, Any]], int, list[str]]:
+    """Cables between the right two devices in other ports than planned: those that count as miswired, how many others
+    there are, and why those do not count.
+
+    They count where the fabric keeps the plan's port numbers (CONVENTION of the like cables do) and both devices are
+    known by name or GUID: devices known by their place alone are known by other cables' ports.
+    """
+    moved: dict[bool, list[tuple[int, int]]] = {True: [], False: []}
+    of_kind = {True: 0, False: 0}
+    for ours, theirs in pairs:
+        between = all(planned.devices[int(end[ours])].is_switch for end in (planned.a, planned.b))
+        of_kind[between] += 1
+        if _ports(planned, found, ours) != _ports(built, None, theirs):
+            moved[between].append((ours, theirs))
+    wrong, free, notes = [], 0, []
+    for between, some in moved.items():
+        kept = len(some) <= (1 - CONVENTION) * of_kind[between]
+        if some and not kept:
+            kind = "between switches" if between else "of hosts"
+            notes.append(
+                f"{len(some)} of {of_kind[between]} cables {kind} are in other ports than planned: port numbers follow "
+                "another convention there, and only devices are compared"
+            )
+        for ours, theirs in some:
+            ends = [int(end[ours]) for end in (planned.a, planned.b)]
+            known = all(_same_name(planned.devices[i], built.devices[int(found[i])]) for i in ends)
+            if kept and known:
+                wrong.append(
+                    {
+                        "planned": planned.cable(ours),
+                        "built": built.cable(theirs),
+                        "wrong": "port",
+                        "line": int(built.line[theirs]),
+                    }
+                )
+            else:
+                free += 1
+    return wrong, free, notes
+
+
+def _same_name(planned: Device, built: Device) -> bool:
+    """Whether two devices have the same GUID or name."""
+    same_guid = bool(planned.guid) and planned.guid == built.guid
+    return same_guid or planned.name.lower() == built.name.lower()
 
 
 def _by_ends(wires: Wires, names: np.ndarray) -> dict[Key, list[int]]:
@@ -121,7 +162,12 @@ def _explain(
             explained[ours] = theirs
             taken.add(theirs)
     miswired = [
-        {"planned": planned.cable(ours), "built": built.cable(theirs), "line": int(built.line[theirs])}
+        {
+            "planned": planned.cable(ours),
+            "built": built.cable(theirs),
+            "wrong": "device",
+            "line": int(built.line[theirs]),
+        }
         for ours, theirs in sorted(explained.items())
     ]
     missing = [

@@ -16,6 +16,7 @@ from argosy.facts import FactError
 
 UNMATCHED = -1
 SAME_PORT = 1 / 64  # a vote for equal port numbers: breaks ties, never outweighs a neighbour
+ATTEMPTS = 6  # first guesses where nothing has a name
 MOST_SWITCHES = 20_000  # beyond, the table of votes (4 bytes a pair) would pass 1.6 GB
 
 
@@ -37,9 +38,41 @@ def match(planned: Wires, built: Wires) -> np.ndarray:
             pair(i, by_guid[device.guid])
     for ours, theirs in _by_name(planned, built):
         pair(ours, theirs)
+    if (found == UNMATCHED).all() and len(built):
+        return _best_of_several(planned, built)
     if (found == UNMATCHED).any() and not taken.all():
         _Structure(planned, built, found, taken).match()
     return found
+
+
+def _best_of_several(planned: Wires, built: Wires) -> np.ndarray:
+    """Without any name the first match is a guess, and a wrongly plugged cable next to it misleads: of ATTEMPTS guesses
+    the one that explains the most cables; none is tried after one that explains all.
+    """
+    best, most = np.full(len(planned.devices), UNMATCHED), -1
+    for attempt in range(ATTEMPTS):
+        found = np.full(len(planned.devices), UNMATCHED)
+        _Structure(planned, built, found, np.zeros(len(built.devices), dtype=bool), attempt).match()
+        explained = _explained(planned, built, found)
+        if explained > most:
+            best, most = found, explained
+        if explained == len(planned):
+            break
+    return best
+
+
+def _explained(planned: Wires, built: Wires, found: np.ndarray) -> int:
+    """Planned cables whose two devices, as matched, are joined in the built fabric too, each cable counted once."""
+
+    def pairs(a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        key = np.minimum(a, b).astype(np.int64) * len(built.devices) + np.maximum(a, b)
+        return np.unique(key, return_counts=True)
+
+    a, b = found[planned.a], found[planned.b]
+    known = (a != UNMATCHED) & (b != UNMATCHED)
+    (wanted, of_wanted), (there, of_there) = pairs(a[known], b[known]), pairs(built.a, built.b)
+    _, i, j = np.intersect1d(wanted, there, assume_unique=True, return_indices=True)
+    return int(np.minimum(of_wanted[i], of_there[j]).sum())
 
 
 def _by_name(planned: Wires, built: Wires) -> list[tuple[int, int]]:
@@ -101,7 +134,12 @@ class _Side:
 
 
 class _Structure:
-    def __init__(self, planned: Wires, built: Wires, found: np.ndarray, taken: np.ndarray) -> None:
+    """Matches by votes; `guess`: which of the equally good built switches the first match takes."""
+
+    def __init__(
+        self, planned: Wires, built: Wires, found: np.ndarray, taken: np.ndarray, guess: int = 0
+    ) -> None:
+        self.guess = guess
         self.ours, self.theirs = _Side(planned), _Side(built)
         self.found, self.taken = found, taken
         size = max(len(self.ours.switches), len(self.theirs.switches))
@@ -114,21 +152,22 @@ class _Structure:
         self.votes -= 0.5 * (self.ours.is_leaf[:, None] != self.theirs.is_leaf[None, :])
         self.open_ours = np.array([found[i] == UNMATCHED for i in self.ours.switches], dtype=bool)
         self.open_theirs = np.array([not taken[i] for i in self.theirs.switches], dtype=bool)
+        self.matched: list[tuple[int, int]] = []
 
     def match(self) -> None:
         """Match what is left: switches by votes, then cards by their place."""
         self._vote_by_cards()
-        matched = [
+        self.matched = [
             (n, self.theirs.number[int(self.found[i])])
             for n, i in enumerate(self.ours.switches)
             if self.found[i] != UNMATCHED
         ]
-        for pair in matched:
+        for pair in self.matched:
             self._vote(*pair)
         self._take_certain()
-        stack = [pair for pair in matched if self.open_ours.any()]
+        stack = list(self.matched)
         while self.open_ours.any() and self.open_theirs.any():
-            best = self._best_near(stack) if stack else self._seed()
+            best = self._best_near(stack) or self._seed()
             if best is None:
                 break
             self._take(*best)
@@ -139,6 +178,7 @@ class _Structure:
         self.found[self.ours.switches[ours]] = self.theirs.switches[theirs]
         self.taken[self.theirs.switches[theirs]] = True
         self.open_ours[ours] = self.open_theirs[theirs] = False
+        self.matched.append((ours, theirs))
         self._vote(ours, theirs)
 
     def _vote(self, ours: int, theirs: int) -> None:
@@ -173,7 +213,7 @@ class _Structure:
                 self._take(int(row), int(column))
 
     def _best_near(self, stack: list[tuple[int, int]]) -> tuple[int, int] | None:
-        """The best-voted pair next to the last match that has open neighbours; else a new seed."""
+        """The best-voted pair next to the last match that has open neighbours of one kind, or None."""
         while stack:
             ours, theirs = stack[-1]
             rows = [n for n in set(self.ours.neighbours[ours].values()) if self.open_ours[n]]
@@ -181,24 +221,30 @@ class _Structure:
             if rows and columns:
                 table = self.votes[np.ix_(rows, columns)]
                 row, column = np.unravel_index(int(table.argmax()), table.shape)
-                return rows[int(row)], columns[int(column)]
+                if table[row, column] >= 1:
+                    return rows[int(row)], columns[int(column)]
             stack.pop()
-        return self._seed()
+        return None
 
     def _seed(self) -> tuple[int, int] | None:
-        """An open planned switch of the commonest kind and the built one that has the most like cards and uplinks."""
-        rows, columns = np.flatnonzero(self.open_ours).tolist(), np.flatnonzero(self.open_theirs).tolist()
-        if not rows or not columns:
-            return None
-        kinds = Counter(self.ours.shape[n] for n in rows)
-        row = max(rows, key=lambda n: (bool(self.ours.is_leaf[n]), kinds[self.ours.shape[n]], -n))
-        cards, uplinks = self.ours.shape[row]
+        """An open planned switch of the commonest kind and the built one that has the most like cards and uplinks; leaves
+        with leaves, others with others.
+        """
+        for leaf in (True, False):
+            rows = np.flatnonzero(self.open_ours & (self.ours.is_leaf == leaf)).tolist()
+            columns = np.flatnonzero(self.open_theirs & (self.theirs.is_leaf == leaf)).tolist()
+            if rows and columns:
+                kinds = Counter(self.ours.shape[n] for n in rows)
+                row = max(rows, key=lambda n: (kinds[self.ours.shape[n]], -n))
+                unlike = [self._unlike(row, n) for n in columns]
+                equal = [n for n, apart in zip(columns, unlike, strict=True) if apart == min(unlike)]
+                return row, equal[self.guess * len(equal) // ATTEMPTS]
+        return None
 
-        def unlike(n: int) -> tuple[float, int]:
-            shape = self.theirs.shape[n]
-            return abs(shape[0] - cards) + abs(shape[1] - uplinks) - float(self.votes[row, n]), n
-
-        return row, min(columns, key=unlike)
+    def _unlike(self, ours: int, theirs: int) -> float:
+        """How little two switches are alike: cards and uplinks that one has more, less their votes."""
+        (cards, uplinks), other = self.ours.shape[ours], self.theirs.shape[theirs]
+        return abs(other[0] - cards) + abs(other[1] - uplinks) - float(self.votes[ours, theirs])
 
     def _cards(self) -> None:
         """Cards without a match: those of one leaf by port number, then in order."""
