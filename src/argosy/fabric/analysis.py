@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from argosy.fabric.cables import CableList
+from argosy.fabric.linkgraph import joined_cables
 
 FINEST = 1e-4  # of the fastest link: the finest step in which capacities are told apart
 MOST_CAPACITY = 2**31 - 1  # of scipy's 32 bits
@@ -141,13 +142,8 @@ def _halves(cables: CableList, hosts: np.ndarray) -> np.ndarray:
 
 def links(cables: CableList) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Ends and rates of all links; the fibres of an optical circuit are one link between their `a` ends."""
-    plain = cables.circuit < 0
-    order = np.argsort(cables.circuit[~plain], kind="stable")
-    ends = cables.a[~plain][order].reshape(-1, 2)
-    circuit_rate = cables.rate[~plain][order].reshape(-1, 2)[:, 0]
-    low = np.concatenate([cables.a[plain], ends[:, 0]])
-    high = np.concatenate([cables.b[plain], ends[:, 1]])
-    return low, high, np.concatenate([cables.rate[plain], circuit_rate])
+    low, high, rate, _ = joined_cables(cables)
+    return low, high, rate
 
 
 def _refine(colour: np.ndarray, low: np.ndarray, high: np.ndarray, rate: np.ndarray) -> np.ndarray:

@@ -7,9 +7,10 @@ from typing import Any
 
 def asked_routing(given: dict[str, Any]) -> str | None:
     """The routing of `--routing`, else the scenario's compute fabric's; `given`: the options by name."""
-    if given["routing"] is not None or given["scenario"] is None:
-        return given["routing"]
-    return scenario_fabric(given).routing
+    asked: str | None = given["routing"]
+    if asked is None and given["scenario"] is not None:
+        asked = scenario_fabric(given).routing
+    return asked
 
 
 def usual_routing(topology: Any, given: dict[str, Any]) -> str:
