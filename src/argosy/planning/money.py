@@ -22,12 +22,14 @@ from argosy.facility import (
     water_payload,
 )
 from argosy.facility.capital import price_basis
+from argosy.facility.market import PATHS
 from argosy.facility.money import by_effect, ends_of, tornado_row
 from argosy.facts import FactError, Values
-from argosy.planning.context import Context, context
+from argosy.planning.context import Context
+from argosy.planning.context import context as context_of
 from argosy.planning.headline import quantiles
 from argosy.planning.payload import plain
-from argosy.planning.run import FleetRun, fleet_account
+from argosy.planning.run import FleetRun, fleet_account, nominal_run
 from argosy.planning.site import NetworkAccount, it_load, network_account, purchase, usage
 from argosy.spec import Prices, Scenario
 
@@ -46,7 +48,7 @@ def cost_payload(scenario: Scenario, draws: int = 500, seed: int = 0) -> dict[st
     answer = plan(scenario, draws, seed)
     if answer.nominal is None:
         raise FactError(f"{scenario.name} does not run: {'; '.join(answer.verdict.reasons)}")
-    home = context(answer.scenario)
+    home = context_of(scenario)
     payload = {
         "schema": SCHEMA,
         "version": __version__,
@@ -83,6 +85,7 @@ def money_payload(
         "tco": {
             **tco,
             "price_basis": None if bought is None else price_basis(values, context.node, context.accelerator),
+            "paths": paths(context, run, network),
             "quantiles": None if drawn is None else _quantiles(run, drawn),
             "tornado": cost_tornado(context, run, network, drawn),
         },
@@ -98,6 +101,40 @@ def money_payload(
         ),
         "water": water_payload(values, power["water_kg"] / it_kwh, it_kwh, power["pue"], tokens),
     }
+
+
+def paths(context: Context, run: FleetRun, network: NetworkAccount) -> list[dict[str, Any]]:
+    """The same work on every path that has a price: bought, and rented at each of the catalog's, at central facts.
+
+    On the spot market nodes are taken back, so the run is longer, and has the spares that this asks for.
+    """
+    rows = []
+    for path in ("own", *PATHS):
+        prices = context.given.prices.model_copy(update={"path": path, "accelerator_hour": None})
+        try:
+            other = _on_path(context, run, network, prices)
+        except FactError:
+            continue  # no price of that kind is known
+        rows.append(
+            {
+                "path": path,
+                "total_usd": other.cost["total_usd"],
+                "usd_per_gpu_hour": other.cost["usd_per_gpu_hour"],
+                "usd_per_million_tokens": other.cost["total_usd"] / sum(job.tokens for job in run.jobs) * 1e6,
+                "days": other.wall_s / 86400.0,
+                "goodput": work(other).goodput,
+            }
+        )
+    return rows
+
+
+def _on_path(context: Context, run: FleetRun, network: NetworkAccount, prices: Prices) -> FleetRun:
+    """The run paid in another way; lived anew where one of the two ways has interruptions."""
+    if "spot" in (prices.path, context.scenario.prices.path):
+        elsewhere = context_of(context.given.model_copy(update={"prices": prices}))
+        return nominal_run(elsewhere, [job.job for job in run.jobs], network)
+    scenario = context.scenario.model_copy(update={"prices": prices})
+    return fleet_account(replace(context, scenario=scenario), list(run.jobs), network)
 
 
 def _quantiles(run: FleetRun, drawn: FleetRun) -> dict[str, dict[str, float]]:

@@ -37,6 +37,7 @@ def parts(payload: Mapping[str, Any]) -> Iterator[RenderableType]:
         yield _capital(tco["capital"], tco["price_basis"])
     if tco["rent_or_buy"]:
         yield _market(tco)
+    yield _paths(tco["paths"])
     yield _tornado(tco)
     yield _carbon(carbon)
     yield Text(people_sentence(carbon["equivalents"]))
@@ -122,6 +123,22 @@ def _market(tco: Mapping[str, Any]) -> Table:
             f"{row['low']:.2f}–{row['high']:.2f}" if None not in (row["low"], row["high"]) else "",
             f"{write.percent(use, 0)} use" if use <= 1 else "never",
             ", ".join(past),
+        )
+    return table
+
+
+def _paths(paths: Sequence[Mapping[str, Any]]) -> Table:
+    table = _rows(
+        "The same work paid in another way", ("path", "USD", "$/hour", "$/M tokens", "days", "goodput")
+    )
+    for row in paths:
+        table.add_row(
+            row["path"],
+            write.dollars(row["total_usd"]),
+            f"{row['usd_per_gpu_hour']:.2f}",
+            f"{row['usd_per_million_tokens']:.4g}",
+            write.significant(row["days"]),
+            write.percent(row["goodput"]),
         )
     return table
 
