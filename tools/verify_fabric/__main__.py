@@ -11,6 +11,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import cases
@@ -52,11 +53,12 @@ def main() -> int:
 
 def checks(large: bool) -> list[tuple[str, Callable[[Path], infiniband.Report]]]:
     """Every check with its name."""
-    found: list[tuple[str, Callable[[Path], infiniband.Report]]] = [
-        (case.name, lambda folder, case=case: infiniband.check(case, folder))  # type: ignore[misc]
-        for case in (cases.large() if large else cases.usual())
+    fabrics = cases.large() if large else cases.usual()
+    trees = [] if large else list(scheduler.CASES)
+    return [
+        *((case.name, partial(infiniband.check, case)) for case in fabrics),
+        *((name, partial(scheduler.check, name)) for name in trees),
     ]
-    return found if large else [*found, ("Slurm", scheduler.check)]
 
 
 def show(report: infiniband.Report) -> None:

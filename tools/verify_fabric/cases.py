@@ -33,16 +33,18 @@ class Case:
     all_paths: bool = True
     own_routing: bool = True
     paths: bool = True
-    seconds: float = 120.0
+    seconds: float = 300.0
 
 
 def usual() -> list[Case]:
     """1,024 cards each, and a small one."""
     tree = build(Design("fat-tree", 1024, 1, 64, RATE))
     rails = build(Design("rail-optimized", 128, 8, 64, RATE))
+    tall = build(Design("fat-tree", 1024, 1, 16, RATE))
     small = build(Design("fat-tree", 16, 1, 8, RATE))
     return [
         Case("fat tree, 1,024 hosts", tree, tree),
+        Case("fat tree, 1,024 hosts, three tiers of 16 ports", tall, tall),
         Case("rail-optimised, 128 hosts of 8 cards", rails, rails),
         Case(
             "rail-optimised, one host missing",

@@ -39,10 +39,16 @@ PartitionName=all Nodes={nodes} Default=YES State=UP
 """
 
 
-def check(folder: Path) -> Report:
-    """Export a rail-optimised fabric of 1,024 hosts as a tree, start slurmctld with it, and read it back."""
-    report, clock = Report("Slurm: 1,024 hosts of 8 rails as a tree"), Clock()
-    topology = build(Design("rail-optimized", 1024, 8, 64, 400e9))
+CASES = {
+    "Slurm: rail-optimised, 1,024 hosts of 8 cards": Design("rail-optimized", 1024, 8, 64, 400e9),
+    "Slurm: fat tree, 1,024 hosts, three tiers": Design("fat-tree", 1024, 1, 16, 400e9),
+}
+
+
+def check(name: str, folder: Path) -> Report:
+    """Export a fabric of CASES as a tree, start slurmctld with it, and read it back."""
+    report, clock = Report(name), Clock()
+    topology = build(CASES[name])
     exports.write(topology, "slurm-tree", folder / "topology.conf")
     wanted = switches_of((folder / "topology.conf").read_text(encoding="utf-8"))
     nodes = sorted(node for own, _ in wanted.values() for node in own)
