@@ -148,6 +148,12 @@ def test_faults_are_named(values, fabric, words):
         plan_fabric(fleet(**fabric), values)
 
 
+def test_pods_that_are_not_given_are_as_many_as_the_fleet_fills(values):
+    (row,) = plan_fabric(fleet(16384, spares=32, topology="multi-pod", pod_accelerators=3072), values)
+    (given,) = plan_fabric(fleet(16384, spares=32, topology="multi-pod", pods=6, pod_accelerators=3072), values)
+    assert row["tiers"] == given["tiers"]
+
+
 def test_pods_hold_the_spares_too(values):
     (row,) = plan_fabric(fleet(16384, spares=32, topology="multi-pod", pods=8), values)
     assert row["hosts"] == 2080 and row["endpoints"] == 2080 * 8

@@ -87,6 +87,9 @@ def test_samples(tmp_path):
         study_file(tmp_path, "fleet.count: [64, 64, 128], reliability.detection: [1 min, 2 min]")
     )
     assert grid.combinations() == [(64, "1 min"), (64, "2 min"), (128, "1 min"), (128, "2 min")]
+    two = "fleet.count: [64, 128], reliability.detection: [1 min, 2 min]"
+    pairs = read_study(study_file(tmp_path, two, "sampling: list\n"))
+    assert pairs.combinations() == [(64, "1 min"), (128, "2 min")]
     axes = "reliability.detection: {from: 1 min, to: 600 s}, prices.discount_rate: {from: 1 %, to: 9 %}"
     latin = read_study(study_file(tmp_path, axes, "sampling: latin-hypercube\npoints: 50\nseed: 3\n"))
     found = latin.combinations()
@@ -113,7 +116,9 @@ def test_axes_of_both_kinds():
         ("fleet.count: {from: 1, to: 2}", "", "axes.fleet.count.steps: is missing; write steps: 5"),
         ("reliability.detection: {from: 1 s, to: 2 GB, steps: 3}", "", "are not one unit"),
         ("reliability.detection: {from: 0 s, to: 2 s, steps: 3, log: true}", "", "needs ends above zero"),
-        ("fleet.count: [1]", "sampling: sobol\n", "write one of grid, random, latin-hypercube"),
+        ("fleet.count: [1]", "sampling: sobol\n", "write one of grid, list, random, latin-hypercube"),
+        ("fleet.count: [1, 2], prices.discount_rate: [1 %]", "sampling: list\n", "unequal length: fleet.count 2"),
+        ("fleet.count: {from: 1, to: 2}", "sampling: list\n", "a range has no place in a list"),
         ("fleet.count: [1]", "point: 3\n", "point: unknown key; write points"),
         ("fleet.count: [1]", "points: -3\n", "no whole number from 1"),
         ("", "", "axes: is no mapping of fields"),

@@ -99,8 +99,9 @@ def fleet_design(fleet: Any, fabric: Any) -> Design:
         int(facts["nics"].value) if fabric.role == "compute" else CARDS_ELSEWHERE
     )
     hosts = -(-fleet.count // per_node) + (fleet.spares.nodes or 0)
+    pods = fabric.pods
     if fabric.topology == "multi-pod":
-        hosts = _pod_hosts(fabric, per_node, hosts)
+        pods, hosts = _pod_hosts(fabric, per_node, hosts)
     slow = fabric.slow_nodes
     design = Design(
         fabric.topology,
@@ -110,7 +111,7 @@ def fleet_design(fleet: Any, fabric: Any) -> Design:
         link,
         fabric.tiers,
         tuple(sorted(fabric.oversubscription.items())),
-        fabric.pods,
+        pods,
         fabric.planes,
         fabric.shape,
         accelerators_per_host=per_node,
@@ -150,18 +151,23 @@ def fleet_protocol(fleet: Any, fabric: Any) -> str:
     return str(fabric.protocol or node.text.get("protocol", USUAL_PROTOCOL))
 
 
-def _pod_hosts(fabric: Any, per_node: int, needed: int) -> int:
-    """Hosts that all pods of a multi-pod fabric hold; each pod is whole nodes, `needed` with the spares."""
-    if not fabric.pods:
-        raise DesignError("a multi-pod fabric needs the number of pods; write pods: 8")
+def _pod_hosts(fabric: Any, per_node: int, needed: int) -> tuple[int, int]:
+    """Pods of a multi-pod fabric and hosts that all of them hold; each pod is whole nodes, `needed` with the spares.
+
+    Pods that are not given are as many as the fleet fills.
+    """
+    if not fabric.pods and not fabric.pod_accelerators:
+        raise DesignError("a multi-pod fabric needs the number or the size of its pods; write pods: 8 or pod_accelerators: 3072")
     in_pod = fabric.pod_accelerators or -(-needed // fabric.pods) * per_node
-    hosts = fabric.pods * -(-in_pod // per_node)
+    each = -(-in_pod // per_node)
+    pods = fabric.pods or -(-needed // each)
+    hosts = pods * each
     if hosts < needed:
         raise DesignError(
-            f"{fabric.pods} pods of {in_pod} accelerators hold {hosts} nodes, fewer than the {needed} "
+            f"{pods} pods of {in_pod} accelerators hold {hosts} nodes, fewer than the {needed} "
             "of the fleet with its spares"
         )
-    return int(hosts)
+    return int(pods), int(hosts)
 
 
 def _direct_design(fleet: Any, design: Design) -> Design:

@@ -31,10 +31,13 @@ def show_rows(about: Mapping[str, Any], table: Sequence[Mapping[str, Any]], most
         )
     for row in table[:most]:
         cells = [cell(row[name]) for name in columns]
-        if "status" in columns and row["reason"]:
-            cells[columns.index("status")] += f": {row['reason']}"
         grid.add_row(*cells)
+    if not console.is_terminal:  # a file or a pipe has no width: nothing is folded for it
+        console.width = max(console.width, Console(width=1000).measure(grid).maximum)
     console.print(grid)
+    reasons = [f"{row['status']}: {row['reason']}" for row in table if row["reason"]]
+    for reason in dict.fromkeys(reasons):
+        console.print(f"{reasons.count(reason):,} {reason}")
     if len(table) > most:
         console.print(f"{len(table) - most:,} more rows: --json, --sql, or the Parquet files themselves")
 
@@ -46,6 +49,7 @@ _HEADS = {
     "ettr": "ETTR",
     "step_time_s": "step, s",
     "facility_peak_w": "peak, W",
+    "facility_mean_w": "mean, W",
     "days": "days",
 }
 

@@ -4,7 +4,7 @@ scenario: llama3-405b.yaml
 axes:
   fleet.count: [8192, 16384, 32768]
   reliability.detection: {from: 30 s, to: 10 min, steps: 5, log: true}
-sampling: grid            # grid | random | latin-hypercube
+sampling: grid            # grid | list | random | latin-hypercube
 points: 1000              # of random and latin-hypercube
 outputs: [training.0.schedule.days.nominal, cost.total_usd]
 """
@@ -25,7 +25,7 @@ from argosy import __version__, units
 from argosy.spec.problems import Problem, ScenarioError, suggest
 from argosy.spec.yaml_tree import Node, read_file
 
-SAMPLINGS = ("grid", "random", "latin-hypercube")
+SAMPLINGS = ("grid", "list", "random", "latin-hypercube")
 MOST_POINTS = 10_000_000
 OUTPUTS = (
     "training.0.schedule.days.nominal",
@@ -126,6 +126,8 @@ class Study:
         """The points: one value per axis, in a fixed order; identical ones once."""
         if self.sampling == "grid":
             found = list(itertools.product(*(axis.grid() for axis in self.axes)))
+        elif self.sampling == "list":
+            found = list(zip(*(axis.values for axis in self.axes), strict=True))
         else:
             shares = self._shares()
             found = list(
@@ -171,6 +173,18 @@ def read_study(path: Path) -> Study:
     scenario, axes = root.get("scenario"), read_axes(root.get("axes"), problems)
     sampling = _word(root.get("sampling"), problems)
     points = _whole(root, "points", 1000, 1, MOST_POINTS, problems)
+    if sampling == "list" and len({len(axis.values) for axis in axes}) > 1:
+        lengths = ", ".join(f"{axis.path} {len(axis.values)}" for axis in axes)
+        node = root.value["axes"]
+        problems.append(
+            node.problem(
+                ("axes",), f"lists of unequal length: {lengths}", "give every axis one value per point"
+            )
+        )
+    if sampling == "list" and any(not axis.values for axis in axes):
+        problems.append(
+            root.value["axes"].problem(("axes",), "a range has no place in a list", "list its values")
+        )
     for axis in axes if sampling == "grid" else ():
         if not axis.values and not axis.steps:
             node = root.value["axes"].value[axis.path]
