@@ -115,6 +115,12 @@ def test_the_same_work_on_every_path() -> None:
     assert days["own"] < days["spot"]
 
 
+def test_interruptions_are_not_part_of_what_the_file_says() -> None:
+    scenario = argosy.loads(SCENARIO + "prices: {path: spot}\n")
+    assert argosy.plan(scenario, draws=100).to_dict()["scenario"]["hash"] == scenario.hash
+    assert context(scenario).given == scenario
+
+
 def test_the_tornado_starts_with_what_decides() -> None:
     tornado = facility_payload(argosy.loads(SCENARIO), draws=100)["tco"]["tornado"]
     facts = [row["fact"] for row in tornado]

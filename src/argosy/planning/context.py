@@ -81,9 +81,9 @@ def context(scenario: Scenario) -> Context:
     """The scenario with its overrides applied and its names resolved. FactError for names the catalog does not have."""
     catalog = scenario.catalog()
     overrides = scenario.assumptions.overrides
-    own = {path: given for path, given in overrides.items() if path.startswith(MODEL_FACTS)}
+    own = {path: fact for path, fact in overrides.items() if path.startswith(MODEL_FACTS)}
     for job in scenario.training:
-        own |= {f"stacks.{stack_name(job)}.{name}": given for name, given in job.assume.items()}
+        own |= {f"stacks.{stack_name(job)}.{name}": fact for name, fact in job.assume.items()}
     accelerator = catalog.entry("accelerators", scenario.fleet.accelerator.name).name
     choice = scenario.fleet.node or _usual_node(catalog, accelerator)
     node = catalog.entry("nodes", choice.name).name
@@ -95,7 +95,7 @@ def context(scenario: Scenario) -> Context:
         "node": CatalogChoice(name=node),
     }
     values = Values(facts)
-    scenario = _with_interruptions(scenario, values)
+    given, scenario = scenario, _with_interruptions(scenario, values)
     check_racks(scenario.reliability, accelerator, values)
     others = standing_by(scenario.reliability, -(-scenario.fleet.count // node_size), node_size)
     hot = scenario.fleet.spares.nodes
@@ -105,7 +105,7 @@ def context(scenario: Scenario) -> Context:
     update["spares"] = Spares(nodes=hot + others)
     fleet = scenario.fleet.model_copy(update=update)
     return Context(
-        scenario.model_copy(update={"fleet": fleet}), catalog, values, accelerator, node, node_size, scenario
+        scenario.model_copy(update={"fleet": fleet}), catalog, values, accelerator, node, node_size, given
     )
 
 
