@@ -53,6 +53,11 @@ def test_json_is_the_payload_alone(tmp_path, capsys) -> None:
     assert payload["tco"]["tornado"][0]["fact"] == "prices.H100-SXM.contract"
 
 
+def test_the_tornado_is_drawn(tmp_path, capsys) -> None:
+    shown(tmp_path, capsys, "lifetime: 5 yr", "--chart", str(tmp_path / "tornado.svg"))
+    assert "prices.lifetime" in (tmp_path / "tornado.svg").read_text(encoding="utf-8")
+
+
 def test_a_plan_that_does_not_run_says_why(tmp_path, capsys) -> None:
     file = tmp_path / "scenario.yaml"
     text = SCENARIO.replace("PRICES", "").replace("2 Mtok", "2 Mtok, layout: {tp: 64}")

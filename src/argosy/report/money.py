@@ -193,3 +193,32 @@ def water_sentence(water: Mapping[str, Any]) -> str:
         f"{water['wue_litres_per_it_kwh']:.2f} L/kWh), {write.large(water['at_source_litres'])} L at power plants "
         f"({water['at_source_basis']})"
     )
+
+
+def chart(tco: Mapping[str, Any]) -> Any:
+    """The tornado: what each uncertain number does to the cost of the run, at the low and at the high end of its band."""
+    import altair as alt
+
+    from argosy.report.charts import WIDTH
+
+    rows = [
+        {
+            "fact": row["fact"].removeprefix("facility."),
+            "end": end,
+            "usd": row[f"effect_{end}"],
+        }
+        for row in tco["tornado"][:_BARS]
+        for end in ("low", "high")
+    ]
+    order = list(dict.fromkeys(row["fact"] for row in rows))
+    colour = alt.Scale(domain=["low", "high"], range=["#33658a", "#d9a441"])
+    return (
+        alt.Chart(alt.Data(values=rows))  # type: ignore[no-untyped-call]
+        .mark_bar()
+        .encode(
+            x=alt.X("usd:Q", title="change of the run's cost, USD", axis=alt.Axis(format="~s")),
+            y=alt.Y("fact:N", sort=order, title=None, axis=alt.Axis(labelLimit=320)),
+            color=alt.Color("end:N", title="end of its band", scale=colour),
+        )
+        .properties(title=f"What moves the cost of {write.dollars(tco['total_usd'])}", width=WIDTH)
+    )
