@@ -106,7 +106,7 @@ def test_a_level_that_is_too_small_trips_and_says_so(values: Values) -> None:
     built = around(values, load, PowerTree(ups=PowerStage(rating=1e6, count=9)))
     assert built.trips_first == "ups"
     assert built.tree_limit is not None
-    level, margin = built.tree_limit
+    level, margin = built.tree_limit["level"], built.tree_limit["margin"]
     # Nine units in N+1: eight carry.
     assert level == "ups"
     assert margin == pytest.approx(1 - built.peak.load_w["ups"] / 8e6)

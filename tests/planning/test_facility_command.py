@@ -65,6 +65,8 @@ def test_the_keys_of_the_contract() -> None:
     assert {"class", "liquid_fraction", "pue_by_month"} <= set(payload["cooling"])
     assert {"lines", "usd_per_gpu_hour"} <= set(payload["tco"])
     assert len(payload["cooling"]["pue_by_month"]) == 12
+    band = payload["cooling"]["pue_quantiles"]
+    assert 1 < band["p10"] <= band["p50"] <= band["p90"]
     assert payload["trips_first"] in [row["name"] for row in payload["levels"]]
 
 

@@ -78,10 +78,10 @@ class Building:
         return min(margins, key=lambda name: (self.tree.levels[name].exact, margins[name]))
 
     @property
-    def tree_limit(self) -> tuple[str, float] | None:
-        """The level with the least margin of those that the scenario fixes, and its margin; None where it fixes none."""
-        fixed = {name: margin for name, margin in self.margins.items() if self.tree.levels[name].given}
-        return min(fixed.items(), key=lambda item: item[1]) if fixed else None
+    def tree_limit(self) -> dict[str, Any] | None:
+        """`level` and `margin` of the level with the least margin of those that the scenario fixes; None where it fixes none."""
+        fixed = [(margin, name) for name, margin in self.margins.items() if self.tree.levels[name].given]
+        return dict(zip(("margin", "level"), min(fixed), strict=True)) if fixed else None
 
     @property
     def tree_problems(self) -> tuple[str, ...]:

@@ -117,7 +117,7 @@ def node_power(
     clock = clock_at_cap(values, accelerator, cap_w)
     held = np.maximum(cap_w, _lowest(values, working))
     capped = nameplate - count * np.maximum(top - held, 0.0)
-    measured = np.minimum(measured - count * np.maximum(working - held, 0.0), capped)
+    measured = np.maximum(np.minimum(measured - count * np.maximum(working - held, 0.0), capped), idle)
     return NodePower(
         idle,
         measured,

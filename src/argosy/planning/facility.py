@@ -11,6 +11,7 @@ from argosy.facts import Values
 from argosy.planning import Plan, plan
 from argosy.planning.context import Context, context
 from argosy.planning.hall import cable_problems, cabling, retrofit
+from argosy.planning.headline import quantiles
 from argosy.planning.job import JobPlan
 from argosy.planning.money import money_payload
 from argosy.planning.payload import plain
@@ -58,7 +59,7 @@ def facility_payload(scenario: Scenario, draws: int = 500, seed: int = 0) -> dic
         },
         "retrofit": retrofit(setting, load, around),
         "waveform": waveform_payload(setting, load, answer.nominal),
-        "cooling": cooling(setting, load, around),
+        "cooling": {**cooling(setting, load, around), "pue_quantiles": _pue_quantiles(answer)},
         "power_cap": cap_payload(setting, _longest(answer), load, around, seed=seed),
         **money,
         "problems": answer.nominal.facility["problems"],
@@ -75,6 +76,12 @@ def _around(setting: Context, answer: Plan) -> tuple[ItLoad, Building]:
     load = it_load(setting, network_account(answer.fabrics))
     site = site_numbers(values, settings, setting.scenario.prices)
     return load, building(values, settings, site, load, answer.nominal.facility["it_mean_w"])
+
+
+def _pue_quantiles(answer: Plan) -> dict[str, float]:
+    """The PUE over the draws of the plan's facts."""
+    assert answer.nominal is not None and answer.drawn is not None
+    return quantiles(float(answer.nominal.facility["pue"]), answer.drawn.facility["pue"])
 
 
 def _longest(answer: Plan) -> JobPlan:

@@ -73,7 +73,7 @@ def power_constraints(facility: Mapping[str, Any]) -> list[Constraint]:
         detail = f"peak facility power leaves {left:.1%} of the envelope"
         limits.append(Constraint("power envelope of the site", left, "violates", detail))
     if facility.get("tree_limit") is not None:
-        level, left = facility["tree_limit"]
+        level, left = facility["tree_limit"]["level"], facility["tree_limit"]["margin"]
         told = [problem for problem in facility["problems"] if problem.startswith(f"{level}: ")]
         detail = (
             told[0]

@@ -100,7 +100,7 @@ def _cooling(payload: Mapping[str, Any]) -> RenderableType:
     lines = [
         head,
         Text(
-            f"  PUE {cooling['pue']:.3f} over the year ({cooling['pue_origin']}), {cooling['pue_peak']:.3f} at the peak; "
+            f"  PUE {cooling['pue']:.3f} over the year ({_pue_origin(cooling)}), {cooling['pue_peak']:.3f} at the peak; "
             f"{write.percent(cooling['liquid_fraction'], 0)} of the heat in liquid, "
             f"supply {cooling['supply_temperature_c']:.0f} °C, "
             f"{cooling['airflow_m3_per_s_per_rack']:.2f} m³/s of air per rack"
@@ -114,6 +114,14 @@ def _cooling(payload: Mapping[str, Any]) -> RenderableType:
         table.add_column(month, justify="right")
     table.add_row(*(f"{pue:.2f}" for pue in cooling["pue_by_month"]))
     return Group(*lines, table)
+
+
+def _pue_origin(cooling: Mapping[str, Any]) -> str:
+    """Computed, with its band over the facts, or given."""
+    band = cooling["pue_quantiles"]
+    return cooling["pue_origin"] + (
+        f", P10 to P90 {band['p10']:.3f} to {band['p90']:.3f}" if band["p10"] < band["p90"] else ""
+    )
 
 
 def _waveform(payload: Mapping[str, Any], wide: bool) -> RenderableType:

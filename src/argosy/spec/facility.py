@@ -52,7 +52,9 @@ class Facility(Section):
         "air", "how racks are cooled", "assumption: air"
     )
     power_cap: Annotated[Watts | None, Word("none")] = setting(
-        None, "limit per accelerator", "no limit below the rated power"
+        None,
+        "limit per accelerator; below the board's own it lowers the clock, and with it the speed",
+        "no limit below the board's own",
     )
     envelope: Annotated[Watts | None, Word("none")] = setting(
         None, "power that the site can give to the fleet, cooling included", "not limiting"
