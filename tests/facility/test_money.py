@@ -66,10 +66,19 @@ def test_the_market_has_a_history(values: Values) -> None:
 
 
 def test_from_which_use_on_owning_is_cheaper(values: Values) -> None:
-    """1.90 an hour at 95 % use costs 1.805 for every hour there is; against 2.95 on demand that is 61.2 % of them."""
-    rows = {row["path"]: row for row in rent_or_buy(values, 1.90, "H100-SXM")}
-    assert rows["on-demand"]["break_even_use"] == pytest.approx(1.90 * 0.95 / 2.95)
+    """1.90 an hour at 95 % use, 0.10 of it electricity: 1.71 an hour whether it is used or not. Rented at 2.95, owning
+    pays from 1.71/2.85 = 60 % of the hours; checked by the price at that use, and at each rent."""
+    own = {
+        "usd_per_gpu_hour": 1.90,
+        "lines": [{"name": "hosts", "usd": 1800.0}, {"name": "electricity", "usd": 100.0}],
+    }
+    rows = {
+        row["path"]: row for row in rent_or_buy(values, own, Usage("H100-SXM", 1000.0, HOUR, 0.0, 0.0, 0.0))
+    }
+    assert rows["on-demand"]["break_even_use"] == pytest.approx(0.6)
     assert rows["spot"]["break_even_use"] > 1  # never
+    for row in rows.values():
+        assert 1.80 * 0.95 / row["break_even_use"] + 0.10 == pytest.approx(row["rent_usd_per_gpu_hour"])
 
 
 def test_a_million_tokens_carries_every_loss() -> None:

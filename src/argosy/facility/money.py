@@ -50,9 +50,7 @@ def tco_payload(
         "capital": None if bought is None else capital_payload(bought, prices),
         "owned": own,
         "market": market(values, usage.accelerator),
-        "rent_or_buy": None
-        if own is None
-        else rent_or_buy(values, own["usd_per_gpu_hour"], usage.accelerator),
+        "rent_or_buy": None if own is None else rent_or_buy(values, own, usage),
         "per_token": None if work is None else per_token(paid, usage, work),
         "in_currency": in_currency(paid, prices),
     }
@@ -80,21 +78,28 @@ def capital_payload(bought: Capital, prices: Prices) -> dict[str, Any]:
     }
 
 
-def rent_or_buy(values: Values, owned_per_hour: Array, accelerator: str) -> list[dict[str, Any]]:
-    """Owning against each market price: the ratio, and the use from which on owning is cheaper.
+def rent_or_buy(values: Values, own: dict[str, Any], usage: Usage) -> list[dict[str, Any]]:
+    """Owning against each market price: the ratio, and the share of hours in use from which owning is cheaper.
 
-    `owned_per_hour` (USD) is at the catalog's availability; the part of it that is paid whether or not a job runs
-    grows as 1/use. Electricity is in it too and would shrink a little: the break-even is an upper bound.
+    `own`: the bill of `cost.owned`. Of its price e per hour is electricity, paid while a job runs; the rest is paid
+    whether one runs or not, so that at use u an hour in use costs (price − e)·availability/u + e, which equals the
+    rent at u = (price − e)·availability/(rent − e). Above 1 owning never pays; None where electricity alone costs more.
     """
-    used = values["facility.money.availability"]
+    price = own["usd_per_gpu_hour"]
+    used = (
+        sum(line["usd"] for line in own["lines"] if line["name"] == "electricity") / usage.accelerator_hours
+    )
+    fixed = (price - used) * values["facility.money.availability"]
     return [
         {
             "path": row["path"],
             "rent_usd_per_gpu_hour": row["usd_per_gpu_hour"],
-            "owned_over_rent": owned_per_hour / row["usd_per_gpu_hour"],
-            "break_even_use": owned_per_hour * used / row["usd_per_gpu_hour"],
+            "owned_over_rent": price / row["usd_per_gpu_hour"],
+            "break_even_use": fixed / (row["usd_per_gpu_hour"] - used)
+            if row["usd_per_gpu_hour"] > used
+            else None,
         }
-        for row in market(values, accelerator)
+        for row in market(values, usage.accelerator)
     ]
 
 

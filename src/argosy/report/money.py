@@ -121,7 +121,7 @@ def _market(tco: Mapping[str, Any]) -> Table:
             row["path"],
             f"{row['usd_per_gpu_hour']:.2f}",
             f"{row['low']:.2f}–{row['high']:.2f}" if None not in (row["low"], row["high"]) else "",
-            f"{write.percent(use, 0)} use" if use <= 1 else "never",
+            f"{write.percent(use, 0)} use" if use is not None and use <= 1 else "never",
             ", ".join(past),
         )
     return table
