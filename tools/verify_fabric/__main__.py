@@ -7,6 +7,7 @@ hand: `.venv/bin/python tools/verify_fabric [--large]`, on Debian or Ubuntu, as 
 from __future__ import annotations
 
 import argparse
+import signal
 import sys
 import tempfile
 import time
@@ -29,6 +30,7 @@ def main() -> int:
     parser.add_argument("--keep", type=Path, help="work in this folder, and keep it")
     options = parser.parse_args()
     start = time.monotonic()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # what was started is ended on the way out
     try:
         installed = software.install()
     except software.Failure as failure:

@@ -174,7 +174,7 @@ def check_difference(case: Case, folder: Path, report: Report) -> None:
             count == wanted.get(kind, 0),
             f"diff: {count} {kind}, planted {wanted.get(kind, 0)}: {found[kind][:3]}",
         )
-        report.facts += [f"{kind}: {one}" for one in found[kind][:2]]
+        report.facts += [f"{kind}: {one.get('built') or one.get('cable')}" for one in found[kind][:2]]
     report.facts.append(f"diff: {found['compared']:,} cables compared")
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import NoReturn
 
 from argosy.fabric.imports.text import ReadError, numbered_lines
 from argosy.fabric.imports.wires import SWITCH, Device, Wires, from_rows
@@ -72,7 +73,8 @@ class _Reader:
         self.last = 0
         self.notes: list[str] = []
 
-    def fail(self, line: int, message: str) -> None:
+    def fail(self, line: int, message: str) -> NoReturn:
+        """The error, with its place."""
         raise ReadError(self.path, line, message)
 
     def doubt(self, line: int, message: str, remedy: str) -> None:
@@ -101,7 +103,6 @@ class _Reader:
         found = _HEAD.match(line)
         if not found:
             self.fail(number, f"a device's line breaks off: {line[:60]!r}; run ibnetdiscover again")
-            return
         kind, ports, key, description = found.groups()
         if key in self.blocks:
             self.fail(number, f'"{key}" has a block already at line {self.blocks[key].line}; keep one')
@@ -116,7 +117,6 @@ class _Reader:
                 number,
                 f"a port's line breaks off or belongs to no device: {line[:60]!r}; run ibnetdiscover again",
             )
-            return
         port = int(found[1])
         if not 1 <= port <= self.block.ports_in_all:
             self.fail(number, f"port {port} of a device with {self.block.ports_in_all} ports")
