@@ -22,11 +22,20 @@ def simulate(
     advice: Annotated[
         bool, typer.Option("--advice/--no-advice", help="What to fix first; spares and interval curves.")
     ] = True,
+    others: Annotated[
+        list[Path] | None,
+        typer.Option(
+            "--with", help="Another scenario, whose job shares the spares and the storage (repeatable)."
+        ),
+    ] = None,
 ) -> None:
     """Simulate a job's life: when it finishes, where the time goes, what to fix first."""
     from argosy import load
     from argosy.planning.simulation import simulate as live
 
+    if others:
+        _together([scenario, *others], replications, seed, as_json)
+        return
     answer = live(load(scenario), replications, seed, job, advice, _tell)
     if as_json:
         print(json.dumps(answer, indent=1, ensure_ascii=False, allow_nan=False))
@@ -40,6 +49,21 @@ def simulate(
         html.write_text(lives_html(answer), encoding="utf-8")
         print(f"argosy: wrote {html}", file=sys.stderr)
     if not answer["finishes"]:
+        raise typer.Exit(INFEASIBLE)
+
+
+def _together(paths: list[Path], replications: int, seed: int, as_json: bool) -> None:
+    """Several jobs at once, each with its own book."""
+    from argosy import load
+    from argosy.cli.simulate_text import show_together
+    from argosy.planning.gangs import simulate_together
+
+    answer = simulate_together([load(path) for path in paths], replications, seed)
+    if as_json:
+        print(json.dumps(answer, indent=1, ensure_ascii=False, allow_nan=False))
+    else:
+        show_together(answer)
+    if not all(job["finishes"] for job in answer["jobs"]):
         raise typer.Exit(INFEASIBLE)
 
 

@@ -42,6 +42,42 @@ def show(answer: Mapping[str, Any]) -> None:
         console.print(f"note: {note}", style="dim")
 
 
+def show_together(answer: Mapping[str, Any]) -> None:
+    """Print several jobs' lives at once (the payload of `argosy simulate --with`) to standard output."""
+    from rich.console import Console
+    from rich.table import Table
+
+    console = Console(highlight=False)
+    jobs = answer["jobs"]
+    if late := [job["job"] for job in jobs if not job["finishes"]]:
+        console.print(f"[bold red]{', '.join(late)} will never finish[/]")
+    lost = max(jobs, key=lambda job: job["alone"] - job["goodput"]["mean"])
+    cost = lost["alone"] - lost["goodput"]["mean"]
+    told = f"costs {lost['job']} most, {write.percent(cost, 2)} of goodput"
+    if cost < 3.0 * lost["goodput"]["stderr"]:
+        told = "costs nothing that these lives can tell"
+    storage = (
+        f" and storage of {write.scaled(answer['storage_bytes_per_s'], 'byte/s')}" * answer["one_storage"]
+    )
+    console.print(f"[bold]{len(jobs)} jobs[/] share {answer['spares']} spare nodes{storage}: that {told}")
+    table = Table("job", box=None, pad_edge=False)
+    for head in ("nodes", "days", "P10", "P90", "goodput", "alone", "spare wait", "rework", "saving"):
+        table.add_column(head, justify="right")
+    for job in jobs:
+        total, ledger, days = job["total_gpu_s"] or 1.0, job["ledger_gpu_s"], job["days"]
+        table.add_row(
+            job["job"],
+            f"{job['nodes']:,}",
+            *(write.significant(days[key]) for key in ("p50", "p10", "p90")),
+            write.percent(job["goodput"]["mean"], 2),
+            write.percent(job["alone"], 2),
+            *(write.percent(ledger[state] / total, 2) for state in ("spare_wait", "rework", "checkpoint")),
+        )
+    console.print(table)
+    lives = f"{answer['replications']:,} lives of all jobs together; alone: with its own spares and storage"
+    console.print(lives, style="dim")
+
+
 def _answer(answer: Mapping[str, Any]) -> list[str]:
     """When it finishes, how often it fails, and what the lives are."""
     days, good = answer["days"], answer["goodput"]

@@ -4,6 +4,6 @@ Lives of a fleet: `lives` (the jobs' states), `strikes` (what fails), `clocks` (
 checkpoints), `stock` (spares and repair), on `records` reached by `views`; `memory` says why that way. `heap`: a binary heap on
 plain arrays; `streams`: random numbers addressed by stream and index; `routes`, `fairness`: paths and flows of a fabric.
 
-Compiled code is cached beside the source; the first use on a machine takes some thirty seconds. The cache of a function sees
-changes of its own file alone: after editing one that others call, remove `src/argosy/kernels/__pycache__`.
+Compiled code is cached beside the source; the first use on a machine takes some thirty seconds. `memory.fingerprint` makes the
+lives' cache see every change of their sources.
 """

@@ -152,16 +152,19 @@ def _reset_run(w, j):  # type: ignore[no-untyped-def]
 
 @njit(cache=True)
 def _earliest(w):  # type: ignore[no-untyped-def]
-    """The job whose next event is first, -1 when all have ended; one that waits wakes when the next node is back."""
+    """The job whose next event is first, -1 when all have ended; of those that wait for a node, who has waited longest."""
     if w.jobs_rows == 1:
         return 0 if views.runs(w)[0].state != ENDED else -1
-    best, first = -1, np.inf
+    best, first, since = -1, np.inf, np.inf
     for j in range(w.jobs_rows):
         s = views.runs(w)[j]
+        if s.state == ENDED:
+            continue
+        waits = np.inf
         if s.state == SPARE_WAIT:
-            s.next_at = _wakes(w, j)
-        if s.state != ENDED and (s.next_at < first or best < 0):
-            best, first = j, s.next_at
+            s.next_at, waits = _wakes(w, j), s.waits_from
+        if best < 0 or s.next_at < first or (s.next_at == first and waits < since):
+            best, first, since = j, s.next_at, waits
     return best
 
 
@@ -351,6 +354,8 @@ def _go_down(key, w, j):  # type: ignore[no-untyped-def]
 def _gather(key, w, j):  # type: ignore[no-untyped-def]
     """Fills the places of lost nodes, and restarts; without enough nodes the job waits."""
     s, job = views.runs(w)[j], views.jobs(w)[j]
+    if s.state != SPARE_WAIT:
+        s.waits_from = s.wall
     while s.missing > 0:
         slot = views.missing(w)[job.first + s.missing - 1]
         node = stock.take(w, job.first + slot, s.wall)

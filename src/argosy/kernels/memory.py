@@ -7,11 +7,14 @@ arrays alive for as long as it is used.
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numba import carray, njit, types
+from numba import carray, njit, types  # type: ignore[attr-defined]  # its stubs leave carray out
 from numba.core import cgutils
 from numba.extending import intrinsic
 
@@ -26,11 +29,21 @@ def _pointer(typingctx, address):  # type: ignore[no-untyped-def]
     return types.voidptr(address), generate
 
 
+@cache
+def fingerprint() -> str:
+    """A name that changes with any source of these kernels."""
+    sources = b"".join(path.read_bytes() for path in sorted(Path(__file__).parent.glob("*.py")))
+    return f"sources_{zlib.crc32(sources):08x}"
+
+
 def directory(names: list[str]) -> np.dtype:
-    """The record that holds, for each name, the address of an array and its shape of at most two dimensions."""
-    return np.dtype(
-        [(f"{name}{part}", np.int64) for name in names for part in ("", "_rows", "_columns")], align=True
-    )
+    """The record that holds, for each name, the address of an array and its shape of at most two dimensions.
+
+    One field more carries the sources' fingerprint: compiled code is cached by the types of its arguments and the date of its
+    own file alone, and must not outlive a change of what it calls or of the records it reads.
+    """
+    parts = [f"{name}{part}" for name in names for part in ("", "_rows", "_columns")]
+    return np.dtype([(field, np.int64) for field in [*parts, fingerprint()]], align=True)
 
 
 def addresses(arrays: Mapping[str, np.ndarray]) -> np.ndarray:
@@ -51,7 +64,7 @@ def line(name: str, dtype: Any) -> Any:
 
     @njit
     def view(w):  # type: ignore[no-untyped-def]
-        return carray(_pointer(w[name]), (w[rows],), dtype)
+        return carray(_pointer(w[name]), (w[rows],), dtype)  # type: ignore[call-arg]
 
     return view
 
@@ -62,6 +75,6 @@ def table(name: str, dtype: Any) -> Any:
 
     @njit
     def view(w):  # type: ignore[no-untyped-def]
-        return carray(_pointer(w[name]), (w[rows], w[columns]), dtype)
+        return carray(_pointer(w[name]), (w[rows], w[columns]), dtype)  # type: ignore[call-arg]
 
     return view

@@ -62,7 +62,7 @@ groups of nodes, each there `copies` times; a group counts while one of its copi
 """
 
 RUN = _record(
-    "wall active next_at step speed pace due until since block persist held slow_until found_at next_maintenance",
+    "wall active next_at step speed pace due until since block persist held slow_until found_at next_maintenance waits_from",
     "state cause clock heap missing lost_now down saves writing corrupt loops refills culprit end follows",
     ("now", _F, (3,)), ("stored", _F, (3,)), ("near", _F, (3,)), ("pending", _F, (3,)), ("clean", _F, (3,)),
     ("book", _F, (BOOK,)),

@@ -62,10 +62,10 @@ def simulate(
     has the uncertainty of the facts too. `advice`: what to fix first, and curves over spares and the interval. `tell`
     hears what takes long. Raises FactError for an unknown job and for names that the catalog does not have.
     """
-    subject = _subject(scenario, job)
+    one = subject(scenario, job)
     if not compiled_before():
         tell(COMPILING)
-    system = subject.system
+    system = one.system
     with ThreadPoolExecutor() as pool:
         system.lives(2, seed)  # compiled and loaded before the clock starts
         began = time.perf_counter()
@@ -74,17 +74,18 @@ def simulate(
         answer = {
             "schema": SCHEMA,
             "version": __version__,
-            "facts_date": subject.context.catalog.facts_date,
-            **account(lives, subject.context.fleet.count, subject.work_s),
+            "facts_date": one.context.catalog.facts_date,
+            **account(lives, one.context.fleet.count, one.work_s),
             "replications_per_s": replications / took,
-            **_told(subject, lives, seed),
+            **_told(one, lives, seed),
         }
         if advice:
-            answer |= _advice(subject, min(replications, ADVICE_LIVES), seed, pool)
+            answer |= _advice(one, min(replications, ADVICE_LIVES), seed, pool)
     return dict(plain(answer))
 
 
-def _subject(scenario: Scenario, job: str | None) -> Subject:
+def subject(scenario: Scenario, job: str | None = None, storage_bytes_per_s: float | None = None) -> Subject:
+    """The `job` (None: the first) of a scenario, and its life; checkpoints go to storage of this bandwidth, or the fleet's."""
     names = [given.name for given in scenario.training]
     if not names or (job is not None and job not in names):
         raise FactError(
@@ -93,12 +94,12 @@ def _subject(scenario: Scenario, job: str | None) -> Subject:
     setting = context(scenario)
     planned = laid_out(setting, scenario.training[names.index(job) if job else 0])
     state, replicas = checkpoint_bytes(planned), int(planned.main.layouts.dp[0])
-    bandwidth = setting.fleet.storage_bandwidth_bytes_per_s
+    bandwidth = storage_bytes_per_s or setting.fleet.storage_bandwidth_bytes_per_s
     return Subject(
         planned.training.name,
         setting,
         float(planned.work_s),
-        fleet_life(setting, state, replicas),
+        fleet_life(setting, state, replicas, bandwidth),
         fleet_life(setting, state, replicas, 2 * bandwidth),
     )
 

@@ -13,7 +13,7 @@ from argosy.reliability.checkpoints import CheckpointCost
 from argosy.reliability.engine_input import category_names, job_record, world
 from argosy.reliability.goodput import Goodput, goodput
 from argosy.reliability.hazards import Hazards
-from argosy.reliability.rates import FailureRates
+from argosy.reliability.rates import CategoryRate, FailureRates
 from argosy.reliability.recovery import Maintenance, Recovery
 from argosy.reliability.states import STATES, FailureEvent
 
@@ -123,6 +123,8 @@ def shared_lives(
         jobs.append(
             job_record(gang.work_s, gang.nodes, gang.cost, gang.recovery, planned, form, hazards, shared)
         )
+    working = sum(int(job["nodes"][0]) for job in jobs)  # copies of redundant jobs fail too
+    rates = replace(rates, categories=tuple(_of_nodes(c, working / total) for c in rates.categories))
     done = _lives(rates, hazards, np.concatenate(jobs), spare_nodes, repair_s, draws, seed, executor)
     names = category_names(rates, hazards)
     return [
@@ -140,12 +142,12 @@ def in_copies(rates: FailureRates, recovery: Recovery) -> FailureRates:
     """The failures of all copies of a redundant job; those that stop it on its nodes happen once."""
     if recovery.policy != "redundancy":
         return rates
-    return replace(
-        rates,
-        categories=tuple(
-            replace(c, count=c.count * recovery.copies) if c.scope == "node" else c for c in rates.categories
-        ),
-    )
+    return replace(rates, categories=tuple(_of_nodes(c, recovery.copies) for c in rates.categories))
+
+
+def _of_nodes(category: CategoryRate, times: float) -> CategoryRate:
+    """A category on so many times the nodes; one of the whole job stays as it is."""
+    return replace(category, count=category.count * times) if category.scope == "node" else category
 
 
 def _lives(
