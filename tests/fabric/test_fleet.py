@@ -242,3 +242,15 @@ def test_slow_nodes_hold_up_everybody(values):
         for more in ({}, {"slow_nodes": {"nodes": 8, "link": "200 Gb/s"}})
     )
     assert mixed.levels[1].bandwidth == quick.levels[1].bandwidth / 2
+
+
+def test_eight_racks_of_nvl72(values):
+    """A unit of GB200: 8 racks of 72 in 18 trays of 4; 9 switch trays of 2 chips; 18 links an accelerator."""
+    asked = fleet(576, "GB200", topology="supernode")
+    (row,) = plan_fabric(asked, values)
+    assert (row["copies"], row["hosts"]) == (8, 72)
+    (tier,) = row["tiers"]
+    assert (tier["switches"], tier["links"]) == (9 * 2, 72 * 18)
+    tray = load_catalog().entry("nodes", "GB200-tray").facts["accelerators"].value
+    assert row["hosts"] / tray == 18
+    assert row["injection_bps_per_direction"] / 72 / 8 == pytest.approx(900e9)
