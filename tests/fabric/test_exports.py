@@ -203,6 +203,16 @@ def test_cable_csv_is_the_cable_list(written):
     )
 
 
+def test_broken_out_ports_have_their_cages(written):
+    """64 cages of 800 Gb/s carry 128 links of 400: link 35 is the first of cage 18."""
+    design = Design("rail-optimized", 64, 8, 64, 400e9, port_rate=800e9)
+    rows = list(csv.DictReader(written(design, "cables-csv")[0].splitlines()))
+    cages = {int(row["b_port"]): row["b_cage"] for row in rows if row["b_device"] == "leaf-1"}
+    assert cages[1] == "1/1" and cages[2] == "1/2" and cages[35] == "18/1" and len(cages) == 64
+    plain = csv.DictReader(written(RAILS, "cables-csv")[0].splitlines())
+    assert all(row["b_cage"] == row["b_port"] and row["a_cage"] == row["a_port"] for row in plain)
+
+
 def test_astra_sim_counts_in_binary_gigabytes(written):
     text, notes = written(Design("rail-optimized", 64, 8, 64, 400e9), "astra-sim")
     found = {

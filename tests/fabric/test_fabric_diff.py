@@ -249,13 +249,13 @@ def test_names_and_guids_of_a_csv(files):
     [
         (0, "cable,a_device", "plan.csv:1: no column a_tier"),
         (2, None, "plan.csv:3: "),
-        (3, "1,x,host,r,host-01,one,leaf,r,leaf-1,1,400,1,x", "plan.csv:4: a_port 'one' is no port"),
+        (3, "1,x,host,r,host-01,one,1,leaf,r,leaf-1,1,1,400,1,x", "plan.csv:4: a_port 'one' is no port"),
         (
             3,
-            "1,x,host,r,host-01,1,leaf,r,leaf-9,1,400,1,x",
+            "1,x,host,r,host-01,1,1,leaf,r,leaf-9,1,1,400,1,x",
             r"plan.csv:4: port 1 of host-01 has a cable at line 2",
         ),
-        (3, "1,x,host,r,host-99,1,leaf,r,leaf-9,1,fast,1,x", "plan.csv:4: rate_gbps 'fast' is no rate"),
+        (3, "1,x,host,r,host-99,1,1,leaf,r,leaf-9,1,1,fast,1,x", "plan.csv:4: rate_gbps 'fast' is no rate"),
     ],
 )
 def test_a_csv_with_a_fault(files, capsys, line, new, message):

@@ -15,18 +15,20 @@ import numpy as np
 
 from argosy.fabric.analysis import plain_name
 from argosy.fabric.bill import parts_of_cables
+from argosy.fabric.cables import NodeGroup
 from argosy.fabric.hall import lay_out
 from argosy.fabric.names import node_names
 from argosy.fabric.topologies import Topology
 
 COLUMNS = (
-    "cable", "boundary", "a_tier", "a_rack", "a_device", "a_port", "b_tier", "b_rack", "b_device", "b_port",
-    "rate_gbps", "length_m", "type",
+    "cable", "boundary", "a_tier", "a_rack", "a_device", "a_port", "a_cage", "b_tier", "b_rack", "b_device", "b_port",
+    "b_cage", "rate_gbps", "length_m", "type",
 )  # fmt: skip
 
 
 def lines(topology: Topology, values: Any) -> Iterator[str]:
-    """The list, a header first, a cable a line. Ports count from 1; a host's port is its card's.
+    """The list, a header first, a link a line. Ports count links from 1; a host's port is its card's. A cage is the
+    physical port: `17/2` is the second link of cage 17, where each cage is broken out into as many.
 
     `values`: facts.Values; lengths and types are chosen at central facts. `length_m` is the way over the trays, of
     which the next longer stocked length is taken.
@@ -37,6 +39,7 @@ def lines(topology: Topology, values: Any) -> Iterator[str]:
     racks = hall.names()
     part_of, parts, _ = parts_of_cables(topology, values)
     tiers = [plain_name(group.name) for group in cables.groups for _ in range(group.count)]
+    lanes = [_lanes(group) for group in cables.groups for _ in range(group.count)]
     kinds = [plain_name(boundary.name) for boundary in cables.boundaries]
     width = len(str(len(cables)))
     columns = (
@@ -50,12 +53,25 @@ def lines(topology: Topology, values: Any) -> Iterator[str]:
     for number, (a, p, a_rack, b, q, b_rack, rate, kind, length, part) in enumerate(rows, start=1):
         writer.writerow(
             (
-                f"{number:0{width}d}", kinds[kind], tiers[a], racks[a_rack], names[a], p + 1,
-                tiers[b], racks[b_rack], names[b], q + 1, f"{rate / 1e9:g}", f"{length:g}", parts[part],
+                f"{number:0{width}d}", kinds[kind], tiers[a], racks[a_rack], names[a], p + 1, _cage(p, lanes[a]),
+                tiers[b], racks[b_rack], names[b], q + 1, _cage(q, lanes[b]), f"{rate / 1e9:g}", f"{length:g}", parts[part],
             )
         )  # fmt: skip
         yield from _taken(text)
     yield from _taken(text)
+
+
+def _lanes(group: NodeGroup) -> int:
+    """Links per cage of a group's devices; 0 where cages are broken out differently."""
+    cages = group.cages or group.ports
+    return group.ports // cages if cages and group.ports % cages == 0 else 0
+
+
+def _cage(port: int, lanes: int) -> str:
+    """`17/2`, or `17` where a cage carries one link; empty where it is not known."""
+    if lanes < 2:
+        return str(port + 1) if lanes else ""
+    return f"{port // lanes + 1}/{port % lanes + 1}"
 
 
 def _taken(text: io.StringIO) -> list[str]:
