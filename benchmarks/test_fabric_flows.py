@@ -54,10 +54,16 @@ def peak_bytes(work: str) -> int:
 
 
 def report(benchmark, name: str, baseline_s: float, work: str) -> None:
-    """Prints and keeps seconds, the ratio over the baseline, and peak memory."""
-    seconds, peak = benchmark.stats["mean"], peak_bytes(work)
-    benchmark.extra_info.update(ratio=baseline_s / seconds, peak_bytes=peak)
-    print(f"\n{name}: {seconds:.2f} s, {baseline_s / seconds:,.0f} × its baseline, peak {peak / 1e6:.0f} MB")
+    """Prints and keeps seconds (on the clock, and of the processor), the ratio over the baseline, and peak memory."""
+    seconds, peak = benchmark.stats["min"], peak_bytes(work)
+    started = time.process_time()
+    globals()[work]()
+    processor = time.process_time() - started
+    benchmark.extra_info.update(ratio=baseline_s / seconds, peak_bytes=peak, processor_s=processor)
+    print(
+        f"\n{name}: {seconds:.2f} s ({processor:.2f} s of one processor), {baseline_s / seconds:,.0f} × its baseline, "
+        f"peak {peak / 1e6:.0f} MB"
+    )
 
 
 def test_a_random_permutation_of_16384_hosts(benchmark) -> None:

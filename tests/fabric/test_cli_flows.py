@@ -83,6 +83,7 @@ def test_the_tables_for_people(capsys):
             "more than one domain",
         ),
         ([*RAILS, "--collective", "all-reduce", "--routing", "magic"], "routing 'magic' is not known"),
+        (["fabric", SCENARIO, "--role", "storage", "--placement"], "run on the compute fabric"),
         ([*RAILS, "--traffic", "gossip"], "write one of permutation"),
         ([*RAILS, "--traffic", "permutation", "--failed", "5000"], "cannot fail or degrade"),
         (

@@ -62,6 +62,8 @@ def draw(
     if scenario is None and (placement or traffic == "layout"):
         raise typer.BadParameter("a layout's traffic and placement need a scenario with training")
     with_network = collective is not None or placement or traffic == "layout"
+    if with_network and role != "compute":
+        raise typer.BadParameter(f"collectives and layouts run on the compute fabric, not on --role {role}")
     with_network = with_network or (export is not None and export[0] == "astra-sim")
     if scenario is not None:
         payload, drawn, network = _of_scenario(scenario, role, with_network)
