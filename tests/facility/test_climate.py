@@ -88,3 +88,17 @@ def test_warmer_supply_needs_less_chilling(values: Values) -> None:
     assert int(np.argmax(months_hot.pue_by_month)) in (6, 7)
     assert months_hot.hottest >= months_hot.plant_by_month.max()
     assert 0 <= months_hot.free_cooling_share + months_hot.partial_share <= 1
+
+
+def test_evaporative_cooling_by_hand(values: Values) -> None:
+    """Hour by hour in Singapore: the wet bulb plus 6 K where the air plus 8 K is too warm, and the water of what leaves."""
+    site = site_numbers(values, Facility(site="singapore"), Prices())
+    plant = overhead(values, "air", site, 0.05, heat_rejection="evaporative")
+    heat, work, litres = 1.05 * 1.04, [], []
+    for dry, wet in zip(site.outside_c(), site.wet_bulb_c(), strict=True):
+        evaporates = dry + 8.0 > 24.0
+        over = (wet + 6.0 if evaporates else dry + 8.0) - 24.0
+        work.append(min(max(over / 10.0, 0.0), 1.0) * max(over, 10.0) / (0.5 * 297.15))
+        litres.append((1 + work[-1]) * 3.6e6 / 2.43e6 * 4 / 3 if evaporates else 0.0)
+    assert plant.chiller == pytest.approx(heat * np.mean(work), rel=1e-9)
+    assert plant.litres_per_it_kwh == pytest.approx(heat * np.mean(litres), rel=1e-9)
