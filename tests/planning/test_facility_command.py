@@ -39,6 +39,10 @@ def with_facility(more: str) -> str:
     return SMALL.replace(AIR, f"{AIR}, {more}")
 
 
+def by_boundary(payload: dict) -> dict[str, dict]:
+    return {row["boundary"]: row for row in payload["power"]}
+
+
 def parts(tree: dict) -> list[dict]:
     return [tree] + [part for child in tree["children"] for part in parts(child)]
 
@@ -99,7 +103,7 @@ def test_the_waveform_draws_what_the_phases_draw() -> None:
     # The event simulation and the step model's breakdown agree on what a step draws.
     busy_mean = payload["levels"][-1]["mean_w"]
     assert wave["mean_w"] == pytest.approx(busy_mean, rel=0.03)
-    assert 0 < wave["swing_w"] < payload["power"][3]["measured_w"]
+    assert 0 < wave["swing_w"] < by_boundary(payload)["IT: nodes, spares, network, storage"]["measured_w"]
     assert 0.1 <= wave["dominant_hz"] <= 20
     kinds = [event["kind"] for event in wave["life"]["events"]]
     assert kinds == ["steps", "checkpoint", "steps", "failure", "restart", "steps"]
@@ -176,7 +180,9 @@ def test_a_given_pue_overrides_the_climate() -> None:
     payload = answered(with_facility("pue: 1.3"))
     assert payload["cooling"]["pue_by_month"] == [1.3] * 12
     assert payload["cooling"]["pue_origin"] == "given in the scenario"
-    assert payload["tree"]["load_w"] == pytest.approx(1.3 * payload["power"][3]["capped_w"], rel=1e-3)
+    assert payload["tree"]["load_w"] == pytest.approx(
+        1.3 * by_boundary(payload)["IT: nodes, spares, network, storage"]["capped_w"], rel=1e-3
+    )
 
 
 def test_the_command_prints_its_answer_and_its_json(tmp_path) -> None:
@@ -287,3 +293,15 @@ def test_joules_per_token_are_power_over_tokens() -> None:
     spares = 2 * 1900.0  # idle nodes are in the waveform and not in the comparison
     per_token = (wave["mean_w"] - spares) * answered()["cooling"]["pue"] * wave["period_s"] / tokens
     assert whole["joules_per_token"] == pytest.approx(per_token, rel=0.04)
+
+
+def test_levels_add_up_from_devices_to_it() -> None:
+    rows = by_boundary(answered())
+    for level in ("measured_w", "capped_w"):
+        devices = 34 * rows["node at its inlet"][level]
+        devices += rows["switches and optics"][level] + rows["storage and management"][level]
+        assert rows["IT: nodes, spares, network, storage"][level] == pytest.approx(devices)
+    assert rows["switches and optics"]["nameplate_w"] >= rows["switches and optics"]["measured_w"]
+    assert rows["accelerator board"]["sources"]["nameplate"]
+    assert "arXiv 2412.08602" in rows["node at its inlet"]["sources"]["measured"]
+    assert rows["rack of nodes"]["capped_w"] == answered()["racks"]["rack_w"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from argosy import __version__
@@ -48,7 +49,7 @@ def facility_payload(scenario: Scenario, draws: int = 500, seed: int = 0) -> dic
     money = money_payload(setting, answer.nominal, answer.fabrics, answer.drawn)
     body = {
         "boundary": answer.nominal.facility["boundary"],
-        "power": power_levels(setting.values, setting.node, load, around),
+        "power": power_levels(setting.values, setting.node, load, around, answer.fabrics),
         "tree": drawing(setting.values, around, load),
         "trips_first": around.trips_first,
         "levels": level_table(around, load),
@@ -90,7 +91,9 @@ def _longest(answer: Plan) -> JobPlan:
     return max(answer.nominal.jobs, key=lambda each: each.tokens).job
 
 
-def power_levels(values: Values, name: str, load: ItLoad, around: Building) -> list[dict[str, Any]]:
+def power_levels(
+    values: Values, name: str, load: ItLoad, around: Building, fabrics: Sequence[Mapping[str, Any]]
+) -> list[dict[str, Any]]:
     """Watts by boundary, one accelerator board to the whole facility, at four levels: idle, measured, capped, nameplate.
 
     `idle`: on, no job; `measured`: the most that dense training draws; `capped`: what a cap (or the board's default
@@ -107,6 +110,8 @@ def power_levels(values: Values, name: str, load: ItLoad, around: Building) -> l
          node.board_capped_w, values.get(f"{board}nameplate")),
         ("node at its inlet", 1, node.idle_w, node.measured_w, node.capped_w, node.nameplate_w),
         ("rack of nodes", per_rack, *(per_rack * w for w in (node.idle_w, node.measured_w, node.capped_w, node.nameplate_w))),
+        ("switches and optics", 0, load.network_w, load.network_w, load.network_w, _network_nameplate(values, fabrics)),
+        ("storage and management", 0, *_storage(values, load, around)),
         ("IT: nodes, spares, network, storage", nodes, idle_it, around.measured.it_w, around.peak.it_w, name_it),
         ("facility at the meter", nodes, None, around.measured.meter_w, around.meter_peak_w, None),
     ]  # fmt: skip
@@ -118,6 +123,27 @@ def power_levels(values: Values, name: str, load: ItLoad, around: Building) -> l
     own = {"idle": "idle", "measured": "measured_max", "nameplate": "nameplate"}
     told[1]["sources"] = _sources(values, f"nodes.{name}.power_", own)
     return told
+
+
+def _network_nameplate(values: Values, fabrics: Sequence[Mapping[str, Any]]) -> float | None:
+    """Watts of all switches at their makers' maximum, which has the hungriest modules in every cage; None if one is unknown."""
+    counts = [
+        (line["fact"], fabric["copies"] * line["count"])
+        for fabric in fabrics
+        for line in fabric["bill"]
+        if str(line["fact"]).startswith("switches.")
+    ]
+    if any(f"{fact}.power_nameplate" not in values for fact, _ in counts):
+        return None
+    return sum((count * float(values[f"{fact}.power_nameplate"]) for fact, count in counts), start=0.0)
+
+
+def _storage(values: Values, load: ItLoad, around: Building) -> tuple[Any, Any, Any, None]:
+    """Watts of storage and management beside nodes that idle, work and draw their cap; they are given as a share of these."""
+    nodes = load.nodes + load.spare_nodes
+    at_work = load.others_w(values, nodes * load.node.measured_w) - load.network_w
+    at_cap = around.peak.it_w - nodes * load.node.capped_w - load.network_w
+    return at_work, at_work, at_cap, None
 
 
 def _sources(values: Values, prefix: str, facts: dict[str, str]) -> dict[str, str]:
