@@ -6,7 +6,7 @@ the job is a process that computes, saves, and recovers when it is interrupted. 
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from dataclasses import dataclass
 from math import gamma
 
@@ -37,27 +37,36 @@ class Plant:
 class Life:
     """One life: after `run`, `book` holds seconds by state and `failures` how often something stopped the job."""
 
-    def __init__(self, plant: Plant, seed: int) -> None:
-        self.plant, self.env, self.random = plant, simpy.Environment(), np.random.default_rng(seed)
+    def __init__(self, plant: Plant, seed: int, other: Life | None = None) -> None:
+        """`other`: a life whose job shares the clock and the spares with this one."""
+        self.plant, self.random = plant, np.random.default_rng([seed, other is not None])
+        self.env = simpy.Environment() if other is None else other.env
         self.scale = plant.mean_life_s / gamma(1.0 + 1.0 / plant.shape)
         self.book: Counter[str] = Counter()
         self.failures = 0
-        self.age = dict.fromkeys(range(plant.nodes + plant.spares), 0.0)
-        self.spares = simpy.Store(self.env)
-        self.spares.items.extend(range(plant.nodes, plant.nodes + plant.spares))
+        self.age: dict[int, float] = defaultdict(float) if other is None else other.age
+        first = 0 if other is None else other.plant.nodes + other.plant.spares
+        self.own = range(first, first + plant.nodes)
+        self.spares = simpy.Store(self.env) if other is None else other.spares
+        self.spares.items.extend(range(first + plant.nodes, first + plant.nodes + plant.spares))
         self.resumed = self.env.event()
         self.running: dict[int, simpy.Process] = {}
         self.lost = 0
         self.safe = (0.0, 0.0)  # productive and checkpoint seconds in the last copy that counts
 
     def run(self) -> Life:
+        """Lives to the end of the work."""
+        self.env.run(self.start())
+        return self
+
+    def start(self) -> simpy.Process:
+        """Begins the life; gives the job's process, which ends with the work."""
         self.job = self.env.process(self._job())
-        for node in range(self.plant.nodes):
+        for node in self.own:
             self.running[node] = self.env.process(self._node(node))
         if self.plant.stops_per_s:
             self.software = self.env.process(self._software())
-        self.env.run(self.job)
-        return self
+        return self.job
 
     def _lifetime(self, age: float) -> float:
         """What is left of a part's life: lives are drawn until one outlasts its age."""
@@ -82,6 +91,8 @@ class Life:
         lives = self._lifetime(self.age[node])
         worked = lives
         yield from self._active(lives)
+        if not self.job.is_alive:
+            return  # its job has ended, while another one goes on
         self.age[node] = 0.0  # the worn part is replaced
         del self.running[node]
         self.lost += 1
@@ -91,6 +102,8 @@ class Life:
     def _software(self):
         while True:
             yield from self._active(float(self.random.exponential(1.0 / self.plant.stops_per_s)))
+            if not self.job.is_alive:
+                return
             self.job.interrupt()
 
     def _repair(self, node: int):
@@ -113,6 +126,7 @@ class Life:
                     down = False
                 yield from self._compute()
                 self.book["productive"], self.book["checkpoint"] = self.done
+                self.ended = self.env.now
                 return
             except simpy.Interrupt:
                 self.failures += 1
@@ -157,6 +171,7 @@ class Life:
 
     done = (0.0, 0.0)
     since = 0.0
+    ended = 0.0
     writing: object = None
 
     def _compute(self):

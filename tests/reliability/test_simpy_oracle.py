@@ -7,7 +7,16 @@ pytest.importorskip("simpy")
 
 from simpy_fleet import Life, Plant
 
-from argosy.reliability import CategoryRate, CheckpointCost, FailureRates, Hazards, Recovery, event_lives
+from argosy.reliability import (
+    CategoryRate,
+    CheckpointCost,
+    FailureRates,
+    Gang,
+    Hazards,
+    Recovery,
+    event_lives,
+    shared_lives,
+)
 
 HOUR, DAY = 3600.0, 86400.0
 
@@ -73,3 +82,42 @@ def test_event_engine_against_simpy(name: str) -> None:
         )
         noise = np.hypot(other.std() / np.sqrt(len(other)), mine.std() / np.sqrt(len(mine)))
         assert mine.mean() == pytest.approx(other.mean(), abs=4.5 * noise + 1e-6 * plant.work_s), state
+
+
+def test_two_jobs_on_one_pool_against_simpy() -> None:
+    """Jobs of different sizes that take from three spares between them: wait, wall clock and failures of each."""
+    plants = [
+        Plant(
+            16, 3, 16 * 5 * HOUR, 6 * DAY, 1500.0, 10.0, detect_s=120.0, restart_s=480.0, repair_s=8 * HOUR
+        ),
+        Plant(8, 0, 16 * 5 * HOUR, 6 * DAY, 2500.0, 10.0, detect_s=120.0, restart_s=480.0, repair_s=8 * HOUR),
+    ]
+    books = []
+    for seed in range(80):
+        first = Life(plants[0], seed)
+        second = Life(plants[1], seed, first)
+        first.env.run(first.start() & second.start())
+        books.append([first, second])
+    gangs = [
+        Gang(
+            plant.work_s,
+            plant.nodes,
+            CheckpointCost(0.0, plant.pause_s, 0.0, 0.0, 0.0),
+            Recovery(plant.detect_s, plant.restart_s, "spare-swap", 3, plant.repair_s),
+            interval_s=plant.interval_s,
+        )
+        for plant in plants
+    ]
+    rates = FailureRates(
+        "simpy", (CategoryRate("gpu", "gpu", "node", "node", 24.0, 1.0 / plants[0].mean_life_s),)
+    )
+    lives = shared_lives(gangs, rates, 3, plants[0].repair_s, one_storage=False, draws=1000)
+    for number, ours in enumerate(lives):
+        theirs = [book[number] for book in books]
+        for mine, other in (
+            (ours.wall_s, [life.ended for life in theirs]),
+            (ours.seconds["spare_wait"], [life.book["spare_wait"] for life in theirs]),
+            (ours.failures["gpu"], [life.failures for life in theirs]),
+        ):
+            noise = np.hypot(np.std(other) / np.sqrt(len(other)), mine.std() / np.sqrt(len(mine)))
+            assert mine.mean() == pytest.approx(np.mean(other), abs=4.5 * noise)
