@@ -9,11 +9,19 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from argosy.facility import Made, SiteNumbers, carbon_payload, embodied, equivalents, water_payload
+from argosy.facility import (
+    Made,
+    SiteNumbers,
+    carbon_payload,
+    embodied,
+    equivalents,
+    site_numbers,
+    water_payload,
+)
 from argosy.facility.carbon import intensity, total
 from argosy.facts import Values, load_catalog
 from argosy.laws import carbon as law
-from argosy.spec import CarbonAccount, Profile
+from argosy.spec import CarbonAccount, Facility, Prices, Profile, Site
 
 DAY, YEAR, KWH = 86400.0, 365.25 * 86400.0, 3.6e6
 SITE = SiteNumbers("somewhere", 15.0, 10.0, 5.0, 4.0, 0.0826 / KWH, 0.4 / KWH, "test")
@@ -105,6 +113,20 @@ def test_hours_of_the_day_count_once_each() -> None:
     day = tuple(100.0 if 9 <= hour < 17 else 500.0 for hour in range(24))
     account = CarbonAccount(profile=Profile(months=(day,) * 12))
     assert intensity(account, SITE, DAY) == pytest.approx((8 * 0.1 + 16 * 0.5) / 24)
+
+
+def test_a_catalogs_grid_is_uncertain_and_a_given_one_is_not() -> None:
+    """0.8 to 1.2 times the catalog's mean hold nine draws of ten; the central answer is the mean itself."""
+    catalog = load_catalog().facts
+    drawn = Values(catalog).sample(4000, seed=3)
+    texas = catalog["regions.us-texas.carbon_intensity"].value / KWH
+    intensities = site_numbers(drawn, Facility(site="us-texas"), Prices()).kg_per_j
+    assert np.quantile(intensities, [0.05, 0.5, 0.95]) == pytest.approx(
+        np.array([0.8, 1.0, 1.2]) * texas, rel=0.02
+    )
+    assert site_numbers(Values(catalog), Facility(site="us-texas"), Prices()).kg_per_j == pytest.approx(texas)
+    own = Facility(site=Site(name="us-texas", carbon_intensity=0.1 / KWH))
+    assert site_numbers(drawn, own, Prices()).kg_per_j == 0.1 / KWH
 
 
 def test_embodied_is_charged_by_a_share_of_a_used_life(values: Values) -> None:

@@ -66,14 +66,18 @@ def site_numbers(values: Values, facility: Facility, prices: Prices) -> SiteNumb
     temperature = site.temperature_c
     if temperature is None and (facility.pue is None or f"{region}.temperature" in values):
         temperature = _or(None, values, f"{region}.temperature", "°C", "temperature_c")
+    dollars = _or(price, values, f"{region}.electricity", "USD/J", "electricity")
+    grid = _or(carbon, values, f"{region}.{intensity}", "kg/J", "carbon_intensity")
+    if carbon is None:
+        grid = grid * values["facility.grid.agreement"]  # what a country's mean says of one site in one year
     return SiteNumbers(
         site.name,
         temperature,
         _get(values, f"{region}.seasonal_amplitude", "facility.climate.seasonal_amplitude"),
         values["facility.climate.daily_amplitude"],
         values["facility.climate.spread"],
-        _or(price, values, f"{region}.electricity", "USD/J", "electricity"),
-        _or(carbon, values, f"{region}.{intensity}", "kg/J", "carbon_intensity"),
+        dollars,
+        grid,
         f"location-based, grid of {site.name}: {basis}",
         site.humidity if site.humidity is not None else values.get(f"{region}.humidity", 0.65),
         place,

@@ -81,6 +81,8 @@ def money_payload(
         values, context.scenario.prices, site, bought, run.cost, usage(context, power, wall_s), work(run)
     )
     it_kwh = power["energy_kwh"] / power["pue"]
+    things = made(it_load(context, network), power["it_peak_w"])
+    carbon = carbon_payload(values, settings.carbon, site, things, it_kwh, power["pue"], wall_s, tokens)
     return {
         "tco": {
             **tco,
@@ -89,16 +91,7 @@ def money_payload(
             "quantiles": None if drawn is None else _quantiles(run, drawn),
             "tornado": cost_tornado(context, run, network, drawn),
         },
-        "carbon": carbon_payload(
-            values,
-            settings.carbon,
-            site,
-            made(it_load(context, network), power["it_peak_w"]),
-            it_kwh,
-            power["pue"],
-            wall_s,
-            tokens,
-        ),
+        "carbon": {**carbon, "quantiles": None if drawn is None else _carbon_quantiles(run, drawn)},
         "water": water_payload(values, power["water_kg"] / it_kwh, it_kwh, power["pue"], tokens),
     }
 
@@ -147,6 +140,11 @@ def _quantiles(run: FleetRun, drawn: FleetRun) -> dict[str, dict[str, float]]:
         "usd_per_gpu_hour": quantiles(hour, hours),
         "usd_per_million_tokens": quantiles(total * million, over_draws * million),
     }
+
+
+def _carbon_quantiles(run: FleetRun, drawn: FleetRun) -> dict[str, dict[str, float]]:
+    """P10, P50 and P90 of the location-based carbon of electricity: energy and the grid drawn together."""
+    return {"location_based_kg": quantiles(run.facility["carbon_kg"], drawn.facility["carbon_kg"])}
 
 
 def work(run: FleetRun) -> Work:

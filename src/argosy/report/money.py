@@ -164,8 +164,12 @@ def _carbon(carbon: Mapping[str, Any]) -> Table:
     total = carbon["total_kg"]
     low, high = (write.significant(total[end] / 1e3) for end in ("low", "high"))
     table = _rows(f"Carbon: {low} to {high} t CO2e with what was made", ("", "t CO2e", "low", "high"))
+    bands = carbon["quantiles"]
+    ends = [
+        write.significant(bands["location_based_kg"][end] / 1e3) if bands else "" for end in ("p10", "p90")
+    ]
     table.add_row(
-        f"electricity, {place['kg_per_kwh'] * 1e3:.0f} g/kWh", write.significant(place["kg"] / 1e3), "", ""
+        f"electricity, {place['kg_per_kwh'] * 1e3:.0f} g/kWh", write.significant(place["kg"] / 1e3), *ends
     )
     matched = write.percent(contract["matched"], 0)
     table.add_row(f"  by contract, {matched} matched", write.significant(contract["kg"] / 1e3), "", "")
