@@ -20,6 +20,7 @@ PACKAGES = {
     "scontrol": "slurm-client",
     "munged": "munge",
 }
+APT_SECONDS = 600
 PRELOAD = "umad2sim/libumad2sim.so"  # of ibsim-utils: stands in for the kernel's InfiniBand device
 LARGEST_LID = (
     49151  # the last unicast LID (InfiniBand Architecture Specification, vol. 1): ibsim's forwarding tables
@@ -52,22 +53,29 @@ def install() -> list[str]:
         )
     if os.geteuid() != 0:
         raise Failure(f"missing: {', '.join(missing)}; only root can install them: sudo {command}")
-    environment = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
-    for words in (["update", "-qq"], ["install", "-y", "-qq", "--no-install-recommends", *missing]):
-        done = subprocess.run(
-            ["apt-get", *words],
-            env=environment,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            timeout=600,
-        )
-        if done.returncode:
-            raise Failure(f"apt-get {words[0]} failed: {done.stderr.strip()[-400:]}")
+    _apt_get("update", "-qq")  # where it fails, the lists that are there may do
+    if told := _apt_get("install", "-y", "-qq", "--no-install-recommends", *missing):
+        raise Failure(f"apt-get install {' '.join(missing)} failed: {told}")
     still = sorted(program for program in PACKAGES if find(program) is None)
     if still:
         raise Failure(f"installed {', '.join(missing)}, but found no {', '.join(still)}")
     return missing
+
+
+def _apt_get(*words: str) -> str:
+    """Run apt-get without questions, waiting for others that hold its lock; the end of its complaints if it fails."""
+    try:
+        done = subprocess.run(
+            ["apt-get", "-o", "DPkg::Lock::Timeout=120", *words],
+            env={**os.environ, "DEBIAN_FRONTEND": "noninteractive"},
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=APT_SECONDS,
+        )
+    except subprocess.TimeoutExpired:
+        return f"took more than {APT_SECONDS} s"
+    return (done.stderr.strip()[-400:] or f"status {done.returncode}") if done.returncode else ""
 
 
 def run(
