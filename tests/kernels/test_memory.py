@@ -1,9 +1,8 @@
 """Arrays reached by address are the arrays themselves, and caches see every change of the sources."""
 
+import numba
 import numpy as np
 import pytest
-
-numba = pytest.importorskip("numba")
 
 from argosy.kernels.memory import addresses, fingerprint, line, table
 
