@@ -137,6 +137,19 @@ def test_slurm_tree_holds_every_node_once_below_one_root(written, design, leaves
     assert sum(bool(own) for own, _ in tree.values()) == leaves
 
 
+def test_groups_of_a_dragonfly_are_kept(written):
+    """Leaves below their group's spines, groups below what joins them."""
+    design = Design("dragonfly+", 128, 1, 16, 400e9)
+    tree = slurm_tree(written(design, "slurm-tree")[0])
+    (root,) = set(tree) - {child for _, below in tree.values() for child in below}
+    groups = tree[root][1]
+    assert len(groups) > 1 and all(tree[group][1] for group in groups)
+    cables = build(design).cables
+    home = {f"host-{host + 1:03d}": cables.b[cables.a == host][0] for host in range(128)}
+    leaf_of = {leaf: {home[node] for node in own} for leaf, (own, _) in tree.items() if own}
+    assert all(len(switches) == 1 for switches in leaf_of.values())
+
+
 def test_slurm_leaves_share_switches(written):
     cables = build(RAILS).cables
     switches = {}

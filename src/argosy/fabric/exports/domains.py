@@ -26,28 +26,31 @@ class Reach:
 
 
 def nested_domains(cables: CableList) -> list[Reach]:
-    """Per tier of switches, the domains within which hosts reach each other without the tiers above; a tier that
-    joins no more than the one below is left out.
+    """Per tier of switches, the domains within which hosts reach each other without what is above; a tier that joins no
+    more than the one below is left out.
+
+    Cables between switches of one tier count as above it: they join the groups of a dragonfly.
     """
     from scipy.sparse import coo_array
     from scipy.sparse.csgraph import connected_components
 
     tier = cables.tier_of_nodes()
-    higher = np.maximum(tier[cables.a], tier[cables.b])
+    a, b = tier[cables.a], tier[cables.b]
+    height = np.maximum(a, b) + 0.5 * ((a == b) & (a > 0))
+    hosts = np.flatnonzero(tier == 0)
     found: list[Reach] = []
-    for level in range(1, int(tier.max()) + 1):
-        below = higher <= level
+    for level in np.unique(height[height >= 1]).tolist():
+        below = height <= level
         graph = coo_array(
             (np.ones(int(below.sum()), dtype=np.int8), (cables.a[below], cables.b[below])),
             shape=(cables.nodes, cables.nodes),
         )
         _, piece = connected_components(graph, directed=False)
-        hosts = np.flatnonzero(tier == 0)
         first, place = np.unique(piece[hosts], return_index=True)
         order = np.full(int(piece.max()) + 1, -1)
         order[first[np.argsort(place)]] = np.arange(len(first))
-        domain = np.where(tier <= level, order[piece], -1)
         if not found or len(first) < found[-1].count():
-            name = next(plain_name(group.name) for group in cables.groups if group.tier == level)
-            found.append(Reach(name, level, domain))
+            names = (plain_name(group.name) for group in cables.groups if group.tier == int(level))
+            name = next(names) if level == int(level) else "groups"
+            found.append(Reach(name, int(level), np.where(tier <= level, order[piece], -1)))
     return found
