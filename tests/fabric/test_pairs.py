@@ -68,7 +68,7 @@ def test_shipped_errors_are_those_of_the_shipped_pairs(shared_directory):
                 numbers += [pair["base_s"], pair["round_s"], pair["delivered"]]
             in_network = entry[family].get("in_network", [])
             for pair in in_network:
-                numbers += [pair["base_s"], pair["delivered"]]
+                numbers += [pair["rank_s"], pair["delivered"]]
             link = entry["link_bytes_per_s"]
             predicted = fit_collectives.predict(np.log(numbers), data, link, bool(in_network))
             again = fit_collectives.errors_by_size(predicted, data)

@@ -56,7 +56,7 @@ def test_errors_are_those_of_the_shipped_pairs(folder):
         for p in one["protocols"]
     ]
     times += [
-        p["base_s"] + 9 / 8 * size / p["delivered"] / entry["link_bytes_per_s"] for p in one["in_network"]
+        8 * p["rank_s"] + 9 / 8 * size / p["delivered"] / entry["link_bytes_per_s"] for p in one["in_network"]
     ]
     error = np.min(times, axis=0) / (measured * 1e-6) - 1
     large = error[2:] if size[1] < 2**24 else error[1:]

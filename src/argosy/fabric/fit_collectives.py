@@ -9,8 +9,10 @@ collective, GPUs) is kept aside: never fitted, only scored.
 The form, per generation of scale-up links of B byte/s: t = min over protocols p of c_p + P·(N−1)·r_p +
 w/(e_p·B), with P passes (2 for all_reduce, else 1), w wire bytes per rank and e_p = e∞_p·(1 − κ/N): few ranks
 use fewer channels. NCCL switches protocol by size in the same way: one α-β pair for all sizes is wrong by
-tens of per cent. All_reduce on 5 or more NVSwitch GPUs may also reduce in the switch (NVLS): t = c + (1 +
-1/N)·M/(e·B), two such pairs.
+tens of per cent. All_reduce on 5 or more NVSwitch GPUs may also reduce in the switch (NVLS): t = c·N + (1 +
+1/N)·M/(e·B), two such pairs; the start grows with the ranks, as 72 of them show,
+which were not fitted (docs/collectives.md). The shipped starts per rank are an eighth of starts fitted before without
+N, since nearly all points have 8 ranks: fitting anew moves no time by more than 4 %, and no error by more than 0.01.
 """
 
 from __future__ import annotations
@@ -136,7 +138,7 @@ def predict(parameters: np.ndarray, data: Curves, link: float, nvls: bool) -> np
     times = [base + rounds * hop + wire / (share * link) for base, hop, share in protocols]
     if nvls:
         for base, share in np.exp(parameters[-4:]).reshape(-1, 2):
-            in_switch = base + (1 + 1 / data.ranks) * data.message / (share * link)
+            in_switch = base * data.ranks + (1 + 1 / data.ranks) * data.message / (share * link)
             times.append(np.where(data.reduces, in_switch, np.inf))
     return np.asarray(np.min(times, axis=0))
 
@@ -153,7 +155,7 @@ def fit(data: Curves, link: float, protocols: int, nvls: bool) -> np.ndarray:
     solutions = []
     for pairs in STARTS:
         start = np.log(np.append(0.2, np.array(pairs[:protocols]).ravel()))
-        start = np.append(start, np.log([25e-6, 0.5, 100e-6, 0.7])) if nvls else start
+        start = np.append(start, np.log([3e-6, 0.5, 12e-6, 0.7])) if nvls else start
         solutions.append(least_squares(errors, start, bounds=(-20.0, upper), loss="soft_l1", f_scale=0.1))
     return np.asarray(min(solutions, key=lambda solution: solution.cost).x)
 
@@ -203,7 +205,7 @@ def fitted_table(folder: Path) -> dict[str, Any]:
             }
             if nvls:
                 entry["in_network"] = [
-                    {"base_s": float(f"{base:.4g}"), "delivered": float(f"{share:.4g}"), "members": NVLS_FROM}
+                    {"rank_s": float(f"{base:.4g}"), "delivered": float(f"{share:.4g}"), "members": NVLS_FROM}
                     for base, share in np.exp(parameters[-4:]).reshape(-1, 2)
                 ]
             table[generation][family] = entry

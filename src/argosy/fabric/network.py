@@ -77,11 +77,11 @@ class Level:
 class InNetwork:
     """Reduction in the scale-up switches (NVLS).
 
-    `base_s`: seconds to start; `delivered`: share of the wire; `members`: from how many on it is used;
+    `rank_s`: seconds to start, per rank of the domain; `delivered`: share of the wire; `members`: from how many on it is used;
     `hop_s`: seconds of a hop of the tree that joins the domains.
     """
 
-    base_s: float
+    rank_s: float
     delivered: float
     members: int
     hop_s: Array
@@ -267,7 +267,7 @@ class TieredNetwork:
             wire = collectives.in_switch_all_reduce(
                 bytes, members, self.levels[0].bandwidth * reduction.delivered
             )
-            latency = np.full((), reduction.base_s)
+            latency = reduction.rank_s * members
             for depth, level in enumerate(self.levels[1:], start=1):
                 pair = level.ring[-1]
                 moves = np.where(group.outer[depth] > 2, 2.0, 1.0)

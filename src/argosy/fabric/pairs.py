@@ -75,7 +75,7 @@ def scale_up_pairs(generation: str) -> ScaleUpPairs:
         tuple(p["base_s"] for p in swaps),
         exchange["few_ranks"],
         tuple(
-            InNetwork(p["base_s"], p["delivered"], p["members"], NVLS_TREE_HOP_S)
+            InNetwork(p["rank_s"], p["delivered"], p["members"], NVLS_TREE_HOP_S)
             for p in ring.get("in_network", ())
         ),
     )

@@ -109,7 +109,7 @@ def seconds(found: Schedule, network: TieredNetwork) -> float:
                 )
                 per_hop = [0.0, *(float(one.hop_s) for _ in levels[1:])]
                 wire = found.wire_s(one.delivered, fabric * TREE_SHARE)
-                times.append(one.base_s + found.latency_s(per_hop) + wire)
+                times.append(one.rank_s * members + found.latency_s(per_hop) + wire)
         return min(times) + started
     exchange = found.algorithm.pairs == "exchange"
     tree = found.algorithm.pairs == "tree"
