@@ -180,6 +180,26 @@ def test_requests_that_cannot_be_drawn(design, words):
         build(design)
 
 
+def test_one_switch_takes_every_rail():
+    topology = build(Design("rail-optimized", 7, 8, 64, RATE))
+    assert switches(topology) == {"leaf": 1} and not topology.problems
+
+
+def test_pods_of_a_fat_tree_fill_their_leaves():
+    topology = build(Design("fat-tree", 64, 1, 16, RATE, pods=2))
+    assert not topology.problems and switches(topology)["leaf"] == 8
+
+
+def test_nobody_left_is_refused():
+    with pytest.raises(DesignError, match="all hosts are missing"):
+        build(Design("fat-tree", 2, 1, 16, RATE, missing=(0, 1)))
+
+
+def test_planes_split_cards_in_pods_too():
+    topology = build(Design("multi-pod", 32, 2, 64, RATE, pods=2, planes=4))
+    assert topology.design.card_ports == 2 and injection_bps(topology.cables) == 32 * 2 * RATE
+
+
 def test_one_tier_too_many_hosts():
     assert any(
         "cannot take 100 cards" in p for p in build(Design("fat-tree", 100, 1, 64, RATE, tiers=1)).problems
@@ -318,7 +338,11 @@ def test_the_largest_dragonfly():
 def test_a_design_that_does_not_close_says_what_would():
     topology = build(Design("rail-optimized", 512, 8, 64, RATE, tiers=2))
     (problem,) = [text for text in topology.problems if "full mesh" in text]
-    assert "--radix spine:128" in problem and "one more tier" in problem and "at most 2048 hosts in all" in problem
+    assert (
+        "--radix spine:128" in problem
+        and "one more tier" in problem
+        and "at most 2048 hosts in all" in problem
+    )
     kinds = (("spine", SwitchKind("", 128)),)
     assert not build(Design("rail-optimized", 512, 8, 64, RATE, tiers=2, kinds=kinds)).problems
     assert not build(Design("rail-optimized", 512, 8, 64, RATE, tiers=3)).problems

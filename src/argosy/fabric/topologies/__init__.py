@@ -54,6 +54,8 @@ def _without_missing(topology: Topology) -> Topology:
         return topology
     if not all(0 <= host < topology.design.hosts for host in missing):
         raise DesignError(f"missing hosts are numbered 0 to {topology.design.hosts - 1}, not {max(missing)}")
+    if len(set(missing)) == topology.design.hosts:
+        raise DesignError("all hosts are missing: a fabric needs at least one")
     cables = topology.cables.without_hosts(np.unique(missing))
     note = f"{len(set(missing))} places of hosts stay empty: {', '.join(map(str, sorted(set(missing))[:8]))}"
     return replace(topology, cables=cables, notes=(*topology.notes, note))

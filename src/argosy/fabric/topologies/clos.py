@@ -29,15 +29,7 @@ def planes(design: Design) -> Topology:
 
     With one plane per card this is the rail-only network: rails meet only inside the scale-up domain.
     """
-    cards, count = design.nics_per_host, design.planes or design.nics_per_host
-    if design.card_ports == 1 and count > cards and count % cards == 0:
-        design = replace(design, card_ports=count // cards)
-    if (cards * design.card_ports) % count:
-        raise DesignError(
-            f"{cards} cards of {design.card_ports} ports per host cannot be spread over {count} planes: one must "
-            "divide the other"
-        )
-    return _trees(design, count, rails=design.rails is not False)
+    return _trees(design, design.planes or design.nics_per_host, rails=design.rails is not False)
 
 
 def dual_tor(design: Design) -> Topology:
@@ -63,7 +55,17 @@ def multi_pod(design: Design) -> Topology:
 
 
 def _trees(design: Design, planes: int, rails: bool) -> Topology:
-    """`planes` equal trees over the same hosts; host port p goes to plane p modulo planes."""
+    """`planes` equal trees over the same hosts; host port p goes to plane p modulo planes. More planes than cards
+    split a card.
+    """
+    cards = design.nics_per_host
+    if design.card_ports == 1 and planes > cards and planes % cards == 0:
+        design = replace(design, card_ports=planes // cards)
+    if (cards * design.card_ports) % planes:
+        raise DesignError(
+            f"{cards} cards of {design.card_ports} ports per host cannot be spread over {planes} planes: one must "
+            "divide the other"
+        )
     if design.pods and design.pods > design.hosts:
         raise DesignError(f"{design.pods} pods need at least {design.pods} hosts, not {design.hosts}")
     if design.tiers and design.pods and design.tiers != 3:

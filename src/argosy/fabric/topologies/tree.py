@@ -102,14 +102,17 @@ class Tree:
     def plant(self, hosts: np.ndarray, port: np.ndarray, rails: bool) -> None:
         """The leaf tier, and the ports of `hosts` (their numbers `port`, shape (ports of a host,)) plugged in.
 
-        With pods each has leaves of its own, all alike, whether or not hosts fill them.
+        With pods each has leaves of its own, all alike, whether or not hosts fill them. One switch for all takes
+        every rail.
         """
         design, tiers, of_host = self.design, self.tiers, self.of_host
+        rails = rails and tiers > 1
         ports = split(design, 1, self.oversubscription(1, tiers) if tiers > 1 else None)
         self._check_lanes(1, ports)
         pods = design.pods or 1
         in_pod = -(-len(hosts) // pods)
-        per_leaf = design.hosts_per_leaf or (2 if design.pods and not rails else None)
+        racks = design.topology == "multi-pod" and not rails
+        per_leaf = design.hosts_per_leaf or (2 if racks else None)
         down = ports.down if per_leaf is None else per_leaf * (1 if rails else of_host)
         pod, local = np.divmod(np.arange(len(hosts)), in_pod)
         if rails:
