@@ -76,7 +76,7 @@ def test_the_keys_of_the_contract() -> None:
 
 def test_the_same_numbers_as_the_plan() -> None:
     payload, plan = answered(), planned(SMALL)
-    assert payload["tree"]["load_w"] == pytest.approx(plan["facility"]["facility_peak_w"], rel=1e-9)
+    assert payload["tree"]["drawn_w"] == pytest.approx(plan["facility"]["facility_peak_w"], rel=1e-9)
     feed = payload["levels"][0]
     assert feed["mean_w"] + feed["loss_mean_w"] == pytest.approx(
         plan["facility"]["facility_mean_w"], rel=1e-3
@@ -180,7 +180,7 @@ def test_a_given_pue_overrides_the_climate() -> None:
     payload = answered(with_facility("pue: 1.3"))
     assert payload["cooling"]["pue_by_month"] == [1.3] * 12
     assert payload["cooling"]["pue_origin"] == "given in the scenario"
-    assert payload["tree"]["load_w"] == pytest.approx(
+    assert payload["tree"]["drawn_w"] == pytest.approx(
         1.3 * by_boundary(payload)["IT: nodes, spares, network, storage"]["capped_w"], rel=1e-3
     )
 

@@ -165,7 +165,10 @@ def _sized(
     if name == "utility":
         rating = stage.rating if stage.rating is not None else envelope_w
         count = _spared(1.0, redundancy) if stage.count is None else float(stage.count)
-        each = load_w / over if rating is None else rating
+        own = sum(values[f"power.utility.{term}"] for term in ("fixed", "linear", "quadratic"))
+        each = (
+            load_w * (1.0 + own) / over if rating is None else rating
+        )  # its meter is on the far side of its loss
         return Level(
             name, each, count, redundancy, derating, stage.rating is not None, rating is None, over > 1
         )

@@ -13,11 +13,11 @@ from argosy.facts import Values
 
 def drawing(values: Values, building: Building, load: ItLoad) -> dict[str, Any]:
     """The tree at the peak, scalars only. A part stands for all of its `units`, so that loads add:
-    `load_w` = `loss_w` + the children's `load_w`, and the utility's `load_w` is the meter.
+    `drawn_w` = `load_w` + `loss_w`, a part's `load_w` is the sum of its children's `drawn_w`, the utility's `drawn_w` the meter.
 
-    Every part has `name`, `units`, `rating_w` (of all units; None where nothing is rated), `usable_w` (redundant units
-    out, breakers derated), `load_w` (drawn at the peak), `measured_w` (with every node at its measured maximum),
-    `loss_w`, `margin` (share of `usable_w` left by what it delivers) and `children`.
+    Every part has `name`, `units`, `rating_w` (at the output of all units; its load where nothing is rated), `usable_w`
+    (redundant units out, breakers derated; None where nothing trips), `load_w` (delivered at the peak), `measured_w` (the
+    same with every node at its measured maximum), `loss_w`, `drawn_w`, `margin` (share of `usable_w` left) and `children`.
     """
     racks = _racks(values, building, load)
     lower = _level(building, "ups", [_level(building, "pdu", racks)])
@@ -66,9 +66,9 @@ def _origin(level: Any) -> str:
 def _part(
     name: str, units: float, load_w: float, measured_w: float, children: Any = (), **more: Any
 ) -> dict[str, Any]:
-    empty = {"rating_w": None, "usable_w": None, "loss_w": 0.0, "margin": None}
-    part = {"name": name, "units": units, "load_w": load_w, "measured_w": measured_w, **empty, **more}
-    return {**part, "children": list(children)}
+    plain = {"rating_w": load_w, "usable_w": None, "loss_w": 0.0, "margin": None}
+    part = {"name": name, "units": units, "load_w": load_w, "measured_w": measured_w, **plain, **more}
+    return {**part, "drawn_w": load_w + part["loss_w"], "children": list(children)}
 
 
 def _level(building: Building, name: str, children: list[dict[str, Any]]) -> dict[str, Any]:
@@ -76,8 +76,8 @@ def _level(building: Building, name: str, children: list[dict[str, Any]]) -> dic
     return _part(
         name,
         float(level.units),
-        float(peak.load_w[name] + peak.loss_w[name]),
-        float(measured.load_w[name] + measured.loss_w[name]),
+        float(peak.load_w[name]),
+        float(measured.load_w[name]),
         children,
         rating_w=float(level.installed_w),
         usable_w=float(level.usable_w),
@@ -145,19 +145,16 @@ def _rack(
 ) -> dict[str, Any]:
     level = building.tree.levels["rack"]
     usable = rating * count * level.derating
-    loss, loss_measured = (
-        float(flow.loss_w["rack"] / flow.it_w) * watts
-        for flow, watts in ((building.peak, it_w), (building.measured, measured_w))
-    )
+    loss = float(building.peak.loss_w["rack"] / building.peak.it_w) * it_w
     return _part(
         name,
         float(count),
-        float(it_w + loss),
-        float(measured_w + loss_measured),
+        float(it_w),
+        float(measured_w),
         children,
         rating_w=rating * count,
         usable_w=usable,
-        loss_w=loss,
+        loss_w=float(loss),
         margin=1.0 - float(it_w) / usable,
         redundancy=level.redundancy,
     )

@@ -27,20 +27,21 @@ def tree_icicle(payload: Mapping[str, Any]) -> Chart:
     Colour: how much of what a level may carry for hours the peak takes; grey where nothing is rated.
     """
     rows: list[dict[str, Any]] = []
-    whole = payload["tree"]["load_w"]
+    whole = payload["tree"]["drawn_w"]
 
     def place(part: Mapping[str, Any], start: float, depth: int) -> None:
-        label = f"{part['name']}: {write.scaled(part['load_w'], 'W')}"
-        if len(label) * _LETTER > part["load_w"] / whole * WIDTH:
-            label = part["name"] if len(part["name"]) * _LETTER < part["load_w"] / whole * WIDTH else ""
+        drawn = part["drawn_w"]
+        label = f"{part['name']}: {write.scaled(drawn, 'W')}"
+        if len(label) * _LETTER > drawn / whole * WIDTH:
+            label = part["name"] if len(part["name"]) * _LETTER < drawn / whole * WIDTH else ""
         rows.append(
             {
                 "start": start / 1e6,
-                "end": (start + part["load_w"]) / 1e6,
+                "end": (start + drawn) / 1e6,
                 "depth": depth,
                 "below": depth + 0.94,
                 "middle": depth + 0.47,
-                "centre": (start + part["load_w"] / 2) / 1e6,
+                "centre": (start + drawn / 2) / 1e6,
                 "label": label,
                 "colour": _of_margin(part["margin"]),
                 "text": "white" if part["margin"] is not None else "#333",
@@ -49,7 +50,7 @@ def tree_icicle(payload: Mapping[str, Any]) -> Chart:
         edge = start
         for child in part["children"]:
             place(child, edge, depth + 1)
-            edge += child["load_w"]
+            edge += child["drawn_w"]
 
     place(payload["tree"], 0.0, 0)
     depth = max(row["depth"] for row in rows) + 1
