@@ -57,7 +57,7 @@ def test_every_domain_has_a_parent_in_the_tree() -> None:
 
 def test_a_torus_has_no_leaf_switches() -> None:
     fleet = "{accelerator: TPU-v5p, count: 512, fabrics: [{topology: torus}], spares: {nodes: 0}}"
-    found = life("{domains: typical, preset: meta-rsc1}", fleet)
+    found = life("{domains: {leaf-switch: {mttf: 3 yr}, rack: typical}, preset: meta-rsc1}", fleet)
     assert "leaf-switch" not in found.tree
     assert any("no leaf-switch" in note for note in found.notes())
 
@@ -105,12 +105,12 @@ def test_names_and_missing_rates_are_told_with_their_place(tmp_path: Path) -> No
         "name: x\nfleet: {accelerator: H100-SXM, count: 64}\n"
         "training: {model: llama-3.1-8b, tokens: 1e9, sequence_length: 4096, global_batch: 1 Mtok}\n"
         "reliability:\n  overrides: {gpuu: {mttf: 3 yr}}\n  domains:\n    rak: typical\n    storage: typical\n"
-        "    host: typical\n  ages: {shapes: {software-bug: 2}}\n"
+        "    host: typical\n  ages: {shapes: {software-bug: 2}}\n  checkpoint: {tiers: [memory]}\n"
     )
     with pytest.raises(ScenarioError) as caught:
         argosy.load(path)
     told = [str(problem).removeprefix(f"{path}:") for problem in caught.value.problems]
-    assert [each.split(": ")[0] for each in told] == ["5:15", "7:5", "8:14", "9:5", "10:19"]
+    assert [each.split(": ")[0] for each in told] == ["5:15", "7:5", "8:14", "9:5", "10:19", "11:23"]
     assert "write gpu" in told[0]
     assert "write rack" in told[1]
     assert "mttf: 180 days" in told[2]
@@ -291,3 +291,12 @@ def test_diagnosis_and_kept_copies_reach_the_life() -> None:
     assert any(
         "2 checkpoints are kept: 6" in note or "2 checkpoints are kept: 7" in note for note in late.notes()
     )
+
+
+def test_flaps_too_frequent_to_tell_apart_slow_as_much_in_fewer_episodes() -> None:
+    """The share of time slowed depends on rate × length alone: 64 links × 100 a day × 10 s."""
+    slow = life("{domains: {link-flap: {rate: 100 /day, lasts: 10 s}}}").hazards.slowdowns[0]
+    assert slow.rate_per_s == pytest.approx(1 / 600)
+    assert slow.rate_per_s * slow.lasts_s == pytest.approx(2048 * 100 / 86400 * 10)
+    rare = life("{domains: {link-flap: {rate: 0.001 /day, lasts: 10 s}}}").hazards.slowdowns[0]
+    assert (rare.rate_per_s, rare.lasts_s) == (pytest.approx(2048 * 0.001 / 86400), pytest.approx(10))

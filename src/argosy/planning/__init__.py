@@ -15,7 +15,7 @@ from argosy.planning.hall import cable_problems, cabling
 from argosy.planning.job import JobPlan, check_format, plan_job
 from argosy.planning.payload import assumptions, envelope, payload, plain
 from argosy.planning.power_trace import ramp_constraint
-from argosy.planning.run import FleetRun, drawn_run, job_life, nominal_run
+from argosy.planning.run import FleetRun, JobRun, drawn_run, job_life, nominal_run
 from argosy.planning.site import it_load, network_account
 from argosy.planning.verdict import (
     Constraint,
@@ -88,11 +88,20 @@ def plan(
     nominal = nominal_run(setting, jobs, network)
     for lived in nominal.jobs:
         if not lived.wall_s < LONGEST_S:
-            return _without_run(setting, endless(lived.job.training.name, lived.reliability.notes(), {}))
+            return _without_run(
+                setting, endless(lived.job.training.name, lived.reliability.notes(), _lost(lived))
+            )
     drawn = drawn_run(setting, jobs, network, draws, seed)
     verdict = _verdict(setting, nominal, fabrics)
     answer = payload(setting, verdict, nominal, drawn, fabrics)
     return Plan(setting.scenario, verdict, nominal, drawn, tuple(fabrics), answer)
+
+
+def _lost(run: JobRun) -> dict[str, float]:
+    """What the time that is not productive goes to, as shares of it."""
+    lost = {state: seconds for state, seconds in run.seconds.items() if state != "productive"}
+    total = sum(lost.values()) or 1.0
+    return {state: seconds / total for state, seconds in lost.items()}
 
 
 def _verdict(setting: Context, nominal: FleetRun, fabrics: list[dict[str, Any]]) -> Verdict:

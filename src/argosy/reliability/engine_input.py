@@ -16,6 +16,7 @@ from argosy.reliability.rates import CategoryRate, FailureRates
 from argosy.reliability.recovery import Maintenance, Recovery
 
 LONGEST = 20.0
+MOST_FAILURES = 5_000.0  # of a life that never ends: its shares are known to a per cent by then
 """A life is cut when it has taken this many times its work: the job will not finish."""
 
 
@@ -89,10 +90,18 @@ def job_record(
         tolerant=recovery.tolerant, copies=copies, replicas=max(1, min(int(recovery.replicas), nodes)),
         pause_s=recovery.stall_s, maintenance_gap_s=86400.0 / per_day if per_day > 0 else np.inf,
         maintenance_s=maintenance.duration_s + cost.blocking_s + cost.persist_s + recovery.restart_s,
-        limit_s=LONGEST * float(work_s), give_up_after=hazards.give_up_after, silent_latency_s=hazards.silent_latency_s,
+        limit_s=_limit_s(float(work_s), form), give_up_after=hazards.give_up_after, silent_latency_s=hazards.silent_latency_s,
         nodes=nodes * copies,
     )  # fmt: skip
     return job
+
+
+def _limit_s(work_s: float, form: Goodput) -> float:
+    """Seconds after which a life is cut; sooner where the closed form knows that it never ends, or it would fail for ever."""
+    limit = LONGEST * work_s
+    if float(form.ettr) * LONGEST >= 1.0 or float(form.failures_per_s) <= 0.0:
+        return limit
+    return min(limit, MOST_FAILURES / float(form.failures_per_s))
 
 
 def _fill(record: Any, **values: Any) -> None:
@@ -153,7 +162,7 @@ def _slowdowns(hazards: Hazards) -> np.ndarray:
 
     table = np.zeros(len(hazards.slowdowns), SLOWDOWN)
     for row, slow in zip(table, hazards.slowdowns, strict=True):
-        _fill(row, rate=slow.rate_per_s, lasts=slow.lasts_s, by=slow.by)
+        _fill(row, rate=slow.rate_per_s, lasts=slow.lasts_s, by=slow.by, exchange=slow.exchange)
     return table
 
 

@@ -30,6 +30,7 @@ def extrapolations(
     if observed is not None:
         whose, hardware = f"failure rates of {observed.source or 'the log'}", observed.hardware or ""
         counted = str(observed.accelerators or "")
+    counted = " to ".join(f"{float(end):,.0f}" for end in counted.split(" to ")) if counted else ""
     told = []
     if wears and observed is not None and observed.time is not None:
         told.append(f"say nothing of parts older than the {observed.time / DAY:.3g} days that were watched")
@@ -47,11 +48,12 @@ def extrapolations(
     if not low / FAR <= accelerators <= high * FAR:
         far = accelerators / high if accelerators > high else low / accelerators
         size = "larger" if accelerators > high else "smaller"
-        told.append(f"were counted on {counted} accelerators, this fleet is {far:.2g} times {size}")
+        times = f"{far:,.0f}" if far >= 10 else f"{far:.2g}"
+        told.append(f"were counted on {counted} accelerators, this fleet is {times} times {size}")
     return [f"the {whose} " + ", and ".join(told)] if told else []
 
 
 def _range(counted: str) -> tuple[float, float]:
-    """`16384` or `8 to 1024` as its ends."""
-    ends = [float(part) for part in counted.split(" to ")]
+    """`16,384` or `8 to 1,024` as its ends."""
+    ends = [float(part.replace(",", "")) for part in counted.split(" to ")]
     return ends[0], ends[-1]

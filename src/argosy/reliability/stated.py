@@ -15,6 +15,7 @@ from argosy.reliability.rates import CategoryRate, FailureRates
 from argosy.spec import Reliability
 
 Array = Any  # float or numpy array (n,): one entry per draw
+FINEST_S = 600.0  # mean seconds between slow episodes of one kind that lives tell apart; more frequent ones are merged
 
 
 def hazards(
@@ -92,7 +93,8 @@ def _domains(
     for name, asked in given.domains.items():
         known = tree.get(name)
         if known is None:
-            notes.append(f"this fleet has no {name}: its failures are left out")
+            if asked.model_fields_set:  # `typical` takes what there is
+                notes.append(f"this fleet has no {name}: its failures are left out")
             continue
 
         def number(field: str, own: Any, name: str = name, otherwise: float = 1.0) -> Any:
@@ -103,7 +105,7 @@ def _domains(
         )
         if known.effect == "slow":
             by = number("slows_by", asked.slows_by if asked.slows_by is not None else known.slows_by)
-            slowdowns.append(Slowdown(name, rate * known.count, number("lasts", asked.lasts), by))
+            slowdowns.append(_coarse(Slowdown(name, rate * known.count, number("lasts", asked.lasts), by)))
             continue
         held = min(asked.nodes or known.nodes, nodes)
         domains = known.count if asked.nodes is None else -(-nodes // held)
@@ -114,6 +116,12 @@ def _domains(
         lost = float(np.mean(number("share_lost", asked.share_lost)))
         shocks.append(Shock(name, held, rate * domains / blocks, lost, known.effect, repair))
     return shocks, slowdowns, notes
+
+
+def _coarse(slow: Slowdown) -> Slowdown:
+    """The same share of time slowed, in episodes at least ten minutes apart: that share depends on rate × length alone."""
+    fewer = np.minimum(slow.rate_per_s, 1.0 / FINEST_S)
+    return replace(slow, rate_per_s=fewer, lasts_s=slow.lasts_s * slow.rate_per_s / np.maximum(fewer, 1e-300))
 
 
 def _less(rates: FailureRates, names: tuple[str, ...], events_per_s: Array) -> FailureRates:

@@ -20,6 +20,7 @@ def failure_names(tree: Node) -> Iterator[Problem]:
     yield from _unknown(tree, ("reliability", "overrides"), "failure category", everywhere)
     yield from _unknown(tree, ("reliability", "ages", "shapes"), "failure category of nodes", worn)
     yield from _unknown(tree, ("reliability", "ages", "start"), "failure category of nodes", worn | {"all"})
+    yield from _tiers(tree)
     domains = {entry.name: entry for entry in catalog.section("failure-domains")}
     shared = {name for name, entry in domains.items() if entry.text["effect"] in ("lose", "stop", "slow")}
     at: Path_ = ("reliability", "domains")
@@ -39,3 +40,13 @@ def _unknown(tree: Node, path: Path_, what: str, known: set[str]) -> Iterator[Pr
         if name not in known:
             message = f"there is no {what} {name!r}"
             yield given.problem((*path, name), message, suggest(name, known, shown=30), at_key=True)
+
+
+def _tiers(tree: Node) -> Iterator[Problem]:
+    """Copies that are lost with their nodes need one in storage behind them."""
+    path: Path_ = ("reliability", "checkpoint", "tiers")
+    node, found = tree.at(path)
+    named = node.data if found and isinstance(node.value, list) else None
+    if named and "storage" not in named and set(named) <= {"memory", "local"}:
+        message = f"nothing is kept when {named[0]} is lost"
+        yield node.problem(path, message, f"write [{', '.join(map(str, named))}, storage]")

@@ -8,6 +8,8 @@ from pydantic import Field, model_validator
 
 from argosy.spec.quantity import Fraction, PerSecond, Seconds, Section, Shorthand, Word, setting
 
+OFF = "off unless stated"  # what a scenario leaves out beyond independent failures at constant rates
+
 
 class Rate(Section):
     """A mean time to failure, or its inverse."""
@@ -83,7 +85,13 @@ def _all_typical(given: Any) -> Any:
     """`none` and `typical` for all domains at once."""
     if given in ("none", None):
         return {}
-    return dict.fromkeys(_TYPICAL, "typical") if given == "typical" else given
+    if given == "typical":
+        return dict.fromkeys(_TYPICAL, "typical")
+    if not isinstance(given, dict):
+        raise ValueError(
+            f"{given!r} names no domains; write typical, none, or a mapping such as {{leaf-switch: typical}}"
+        )
+    return given
 
 
 Domains = Annotated[
@@ -110,31 +118,33 @@ class Ages(Section):
     start: Annotated[dict[str, _Age], Shorthand(_for_all, {"type": "string"})] = setting(
         lambda: {"all": None},
         "age at the start: new, stationary (long in service), or a time such as 8 months; by category, or for all",
-        "assumption: long in service",
+        f"{OFF}; then long in service",
     )
 
 
 class Lemons(Section):
     """Nodes that fail more often than the others; the fleet's mean rate stays."""
 
-    share: Fraction = setting(0.0, "share of the nodes that are lemons", "assumption: none", lt=1)
-    factor: float = setting(1.0, "how many times as often they fail", "assumption: none", gt=0)
+    share: Fraction = setting(0.0, "share of the nodes that are lemons", OFF, lt=1)
+    factor: float = setting(1.0, "how many times as often they fail", OFF, gt=0)
     evict_after: int = setting(
-        0, "failures after which a node is exchanged for a usual one (0: never)", "assumption: never", ge=0
+        0, "failures after which a node is exchanged for a usual one (0: never)", OFF, ge=0
     )
 
 
 class Bursts(Section):
     """Failures that light another one; the sum of both keeps the rates."""
 
-    share: Fraction = setting(0.0, "share of failures that are followed by another", "assumption: none", lt=1)
-    delay: Seconds = setting(600.0, "mean time until it follows", "assumption: 10 min")
+    share: Fraction = setting(0.0, "share of failures that are followed by another", OFF, lt=1)
+    delay: Seconds = setting(600.0, "mean time until it follows", f"{OFF}; then an assumption")
 
 
 class FailSlow(Rate):
     """Nodes that slow the whole job for a while without failing."""
 
-    lasts: Seconds = setting(3600.0, "length of one episode", "assumption: an hour until it is found")
+    lasts: Seconds = setting(
+        3600.0, "length of one episode", f"{OFF}; then an assumption: found within an hour"
+    )
     slows_by: Fraction = setting(
         0.1,
         "share of the job's speed that it takes",
@@ -153,7 +163,7 @@ class SilentCorruption(Section):
     latency: Seconds = setting(
         0.0,
         "from the corruption to knowing of it",
-        "assumption: found at once; its rate is the category silent-data-corruption",
+        f"{OFF}; its rate is the category silent-data-corruption",
     )
 
 
@@ -162,7 +172,7 @@ class RackSpares(Section):
 
     of: int = setting(72, "accelerators in one rack", "GB200 NVL72", gt=0)
     needed: int = setting(
-        64, "accelerators of it that the job uses at a time", "assumption: two spare trays", gt=0
+        64, "accelerators of it that the job uses at a time", "two spare trays of GB200 NVL72", gt=0
     )
 
     @model_validator(mode="after")

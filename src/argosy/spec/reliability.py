@@ -6,6 +6,7 @@ from typing import Annotated, Any, Literal
 
 from argosy import units
 from argosy.spec.hazards import (
+    OFF,
     Ages,
     Bursts,
     Domains,
@@ -43,7 +44,7 @@ class Checkpoint(Section):
         ge=1,
     )
     keep: Annotated[int | None, Word("all")] = setting(
-        None, "copies kept in storage: what silent corruption can fall back to", "assumption: all", ge=1
+        None, "copies kept in storage: what silent corruption can fall back to", "all", ge=1
     )
 
 
@@ -55,7 +56,7 @@ class Maintenance(Section):
     nodes: Annotated[int | None, Word("all")] = setting(
         None,
         "nodes worked on at once: where spares stand in for them, the job only saves and restarts (rolling upgrade)",
-        "assumption: all, the job stands still",
+        "all: the job stands still",
         ge=1,
     )
 
@@ -122,9 +123,9 @@ class Repair(Section):
     spread: Literal["fixed", "exponential"] = setting(
         "fixed",
         "whether repairs take equal times",
-        "assumption: equal; the mean alone decides how long jobs wait",
+        "equal: the mean alone decides how long jobs wait for spares (Sevastyanov 1957)",
     )
-    crews: int = setting(0, "repairs at the same time (0: no limit)", "assumption: no limit", ge=0)
+    crews: int = setting(0, "repairs at the same time (0: no limit)", OFF, ge=0)
 
 
 class Reliability(Section):
@@ -155,7 +156,7 @@ class Reliability(Section):
         0.0, "from knowing of a failure to knowing which node", "within detection: published times hold both"
     )
     misdiagnosed: Fraction = setting(
-        0.0, "share of failures for which a healthy node is exchanged first", "assumption: none", lt=1
+        0.0, "share of failures for which a healthy node is exchanged first", OFF, lt=1
     )
     restart: Annotated[
         Restart, Shorthand(_whole_restart, {"type": "string", "examples": ["8 min", "computed"]})
@@ -169,7 +170,7 @@ class Reliability(Section):
     copies: int = setting(
         2,
         "with policy redundancy: copies of every node, those beyond the first on top of count",
-        "assumption: pairs",
+        "pairs",
         ge=2,
     )
     queue: Seconds | None = setting(
@@ -180,7 +181,7 @@ class Reliability(Section):
     give_up_after: int = setting(
         0,
         "recoveries without a new checkpoint after which the job gives up (0: never)",
-        "assumption: never",
+        OFF,
         ge=0,
     )
     checkpoint: Checkpoint = setting(Checkpoint, "how the job saves its state", "see its fields")
