@@ -310,3 +310,24 @@ def test_a_synchronous_system_is_right_about_itself_at_another_luck() -> None:
         for spares in (40, 60)
     ]
     assert np.array_equal(lives[0].wall_s, lives[1].wall_s)
+
+
+def test_exchanging_a_slow_node_costs_a_save_and_a_restart() -> None:
+    """Planned: no rework. Each found episode books the save, then the restart; the spare is there."""
+    quiet = FailureRates("none", fleet(8, 1e15).categories)
+    slow = (Slowdown("slow", 1 / (20 * HOUR), HOUR, 0.2, exchange=True),)
+    recovery = Recovery(60.0, 300.0, spare_nodes=8, repair_s=HOUR)
+    life = event_lives(
+        60 * DAY, 8, quiet, SYNC, recovery, interval_s=1e9, hazards=Hazards(slowdowns=slow), draws=60
+    )
+    stops = life.seconds["restart"] / 300.0
+    assert stops == pytest.approx(np.round(stops), abs=1e-6)
+    assert life.seconds["checkpoint"] == pytest.approx(60.0 * stops, abs=1e-3)
+    assert np.all(life.seconds["rework"] == 0.0)
+    # Episodes that overlap are found together: one stop for each busy period of an M/D/∞ system, of mean (e^ρ − 1)/λ.
+    load = 1.0 / 20.0
+    active = 60 * DAY / (1 - 0.2 * -np.expm1(-load))
+    assert stops.mean() == pytest.approx(active / (20 * HOUR) * np.exp(-load), rel=0.05)
+    assert life.seconds["degraded"].mean() == pytest.approx(
+        0.2 * HOUR * stops.mean() * np.expm1(load) / load, rel=0.05
+    )

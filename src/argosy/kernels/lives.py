@@ -265,8 +265,10 @@ def _run(key, w, j):  # type: ignore[no-untyped-def]
                 _book(w, j, RESTART, job.pause_s)
     elif cause == SLOW_ENDS:
         for at in range(w.slowdowns_rows):
-            if views.slow_until(w)[j, at] <= s.active + 1e-9:
+            if 0.0 < views.slow_until(w)[j, at] <= s.active + 1e-9:
                 views.slow_until(w)[j, at] = 0.0
+                if views.slowdowns(w)[at].exchange == 1:
+                    _exchange_slow(key, w, j)
     elif cause == REFILL:
         s.wall = max(s.wall, views.refill_at(w)[job.first + j])
         strikes.refill(key, w, j)
@@ -276,6 +278,26 @@ def _run(key, w, j):  # type: ignore[no-untyped-def]
         s.next_maintenance += job.maintenance_gap_s
     elif cause == LIMIT:
         _end(w, j, CUT)
+
+
+@njit(cache=True)
+def _exchange_slow(key, w, j):  # type: ignore[no-untyped-def]
+    """A slow node is found: the job saves, another node takes its place, the job restarts; nothing is lost but that time."""
+    s, job = views.runs(w)[j], views.jobs(w)[j]
+    slot = int(clocks.chance(key, w, j, w.clocks_columns) * job.nodes)
+    if s.state != PRODUCTIVE or views.slots(w)[job.first + slot].node < 0:
+        return
+    if job.tolerant == 0:
+        save_all(job, s)
+        _book(w, j, CHECKPOINT, job.blocking_s + job.persist_s)
+    effect = strikes.lose(key, w, j, slot, -1, views.fleet(w)[0].repair_s)
+    s.lost_now = 0
+    clocks.find_next(w, j)
+    if job.tolerant == 0:
+        _gather(key, w, j)
+    elif effect == strikes.STOPS:  # it was the last copy
+        _stop(key, w, j)
+        _go_down(key, w, j)
 
 
 @njit(cache=True)

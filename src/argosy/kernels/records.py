@@ -86,8 +86,11 @@ WEAR = _record("shape scale age", "category stationary")
 SHOCK = _record("rate reach repair_s", "size domains category")
 """A shared cause: it strikes one of `domains` blocks of `size` neighbours, `rate` times a second in all of them together."""
 
-SLOWDOWN = _record("rate lasts by", "")
-"""Episodes that take `by` of the speed for `lasts` seconds, `rate` times a second on a job with all of the nodes."""
+SLOWDOWN = _record("rate lasts by", "exchange")
+"""Episodes that take `by` of the speed for `lasts` seconds, `rate` times a second on a job with all of the nodes.
+
+`exchange`: then the slow node is found and exchanged, in a planned stop.
+"""
 
 COHORT = _record("hazard drawn", "members")
 """Nodes of one job that have worked since the start, of one weight and one wearing category: they share an age."""

@@ -48,13 +48,15 @@ class Slowdown:
     """Episodes that slow the whole job: a fail-slow node, a spine switch down, a flapping link (`by` = 1: it stands still).
 
     `rate_per_s`: episodes a second in the whole job; each lasts `lasts_s` seconds and takes `by` of the job's speed.
-    Where several overlap, the slowest counts.
+    Where several overlap, the slowest counts. `exchange`: at its end the slow node is found and exchanged: the job saves,
+    a spare takes its place, and the job restarts, or goes on under a tolerant policy.
     """
 
     name: str
     rate_per_s: Array
     lasts_s: Array
     by: Array
+    exchange: bool = False
 
 
 @dataclass(frozen=True, slots=True)
