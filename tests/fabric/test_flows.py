@@ -199,3 +199,14 @@ def test_faults_that_do_not_fit_are_named():
 def test_paths_say_what_falls_on_a_link():
     paths = Paths(np.array([0, 2, 3]), np.array([0, 1, 1]), np.array([1.0, 0.5, 1.0]), np.array([True, True]))
     assert paths.load(3, np.array([4.0, 1.0])).tolist() == [4.0, 3.0, 0.0]
+
+
+def test_messages_are_offered_in_proportion_to_their_bytes():
+    """The busiest endpoint sends all the time; who sends half as much, half of it."""
+    topology = build(Design("fat-tree", 32, 1, 8, 400e9))
+    messages = (np.array([0, 0, 9]), np.array([8, 16, 24]), np.array([3.0, 1.0, 2.0]))
+    run = flows.run_traffic(topology, "layout", routing="static", messages=messages)
+    ends, load = run.graph.endpoints, run.results[0].load
+    assert load[ends.up[[0, 9]]] == pytest.approx([1.0, 0.5])
+    assert load[ends.down[[8, 16, 24]]] == pytest.approx([0.75, 0.25, 0.5])
+    assert run.results[0].fraction == pytest.approx(1.0) and len(run.results) == 1
