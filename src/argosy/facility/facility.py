@@ -22,7 +22,8 @@ Array = Any  # float or numpy array (n,): one entry per draw
 
 BOUNDARY = (
     "IT: nodes at their inlets (hosts and fans included), spares, switches, optics, storage, management; "
-    "facility: IT × PUE at the utility meter; mean: measured power of the job; peak: every node at its cap"
+    "facility: the utility meter, with conversion losses, cooling, lighting; mean: measured power of the job; "
+    "peak: every node at its cap in the year's hottest hour"
 )
 
 
@@ -42,7 +43,8 @@ def facility(
     the contract: `problems` (what does not fit, in words), `cautions` (what the numbers leave out),
     `envelope_margin` (1 − peak/envelope, None without one), `overhead_w_per_it_w` and `free_cooling_share`
     (the parts of a computed PUE; None where the settings give one), `embodied_carbon_kg` (a band), `node_w`
-    (four levels).
+    (four levels), `pue_by_month` (…, 12), `pue_peak` (of the hottest hour), `trips_first` and `tree_limit` (the level
+    of the power tree with the least margin of all, and of those that the scenario fixes), `rack_nodes`.
     """
     hall = building(values, settings, site, load, load.mean_w(values, phases, busy_share))
     mean, peak, pue, racks, plant = hall.it_mean_w, hall.it_peak_w, hall.pue, hall.racks, hall.plant

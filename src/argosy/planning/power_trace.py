@@ -21,7 +21,7 @@ from argosy.facility import (
 )
 from argosy.facility.mitigation import table
 from argosy.planning.context import Context
-from argosy.planning.job import StagePlan, machine
+from argosy.planning.job import JobPlan, StagePlan, machine
 from argosy.planning.objectives import phases
 from argosy.planning.run import FleetRun, JobRun
 from argosy.planning.verdict import Constraint
@@ -31,7 +31,7 @@ Mix = tuple[float, float, float, float]  # shares of compute, memory, communicat
 _SHOWN_S = 30.0  # of steps around an event
 
 
-def stage_activity(context: Context, job: Any) -> tuple[list[StageActivity], float]:
+def stage_activity(context: Context, job: JobPlan) -> tuple[list[StageActivity], float]:
     """What each pipeline stage does over one step of the job's main stage, by the event simulation; and its scale.
 
     An operation mixes what its kernels do: compute, memory-bound work, exposed communication within layers, as the step
