@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 SCENARIO ?= examples/llama3-405b.yaml
 
-.PHONY: run test test-slow benchmark verify-fabric verify-fabric-large lint format types imports lock clean help
+.PHONY: run test test-slow benchmark notebooks verify-fabric verify-fabric-large lint format types imports lock clean help
 
 help: ## this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*##/\t/' | sort
@@ -21,6 +21,9 @@ test-slow: $(VENV)/dev.stamp ## the slow checks
 
 benchmark: $(VENV)/dev.stamp ## speeds, as ratios against a baseline in the same run
 	@$(BIN)/python -m pytest benchmarks -n 0 --benchmark-only
+
+notebooks: $(VENV)/notebooks.stamp ## run the notebooks of docs/notebooks; WRITE=--write keeps their outputs
+	@$(BIN)/python tools/run_notebooks $(WRITE)
 
 verify-fabric: $(VENV)/run.stamp ## fabrics of 1,024 hosts checked by opensm, ibdmchk and Slurm (Debian; installs what is missing as root)
 	@$(BIN)/python tools/verify_fabric
@@ -38,6 +41,7 @@ lock: $(VENV)/dev.stamp ## pin the dependencies again, for every supported Pytho
 	@$(BIN)/python -m pip install -q uv
 	@$(BIN)/uv pip compile -q --universal --python-version 3.11 --upgrade --no-header --no-annotate pyproject.toml -o requirements/run.txt
 	@$(BIN)/uv pip compile -q --universal --python-version 3.11 --upgrade --no-header --no-annotate --extra dev pyproject.toml -o requirements/dev.txt
+	@$(BIN)/uv pip compile -q --universal --python-version 3.11 --upgrade --no-header --no-annotate --extra notebooks pyproject.toml -o requirements/notebooks.txt
 
 clean: ## remove the virtual environment and caches
 	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis .benchmarks
@@ -54,4 +58,8 @@ $(VENV)/run.stamp: $(VENV)/bin/python requirements/run.txt pyproject.toml
 
 $(VENV)/dev.stamp: $(VENV)/run.stamp requirements/dev.txt
 	@$(BIN)/python -m pip install -q --disable-pip-version-check -r requirements/dev.txt
+	@touch $@
+
+$(VENV)/notebooks.stamp: $(VENV)/run.stamp requirements/notebooks.txt
+	@$(BIN)/python -m pip install -q --disable-pip-version-check -r requirements/notebooks.txt
 	@touch $@

@@ -6,24 +6,45 @@
 >>> scenario = argosy.load("examples/llama3-405b.yaml")  # doctest: +SKIP
 >>> answer = argosy.plan(scenario)                       # doctest: +SKIP
 >>> lives = argosy.simulate(scenario)                    # doctest: +SKIP
+>>> argosy.compare(answer, argosy.plan(other))           # doctest: +SKIP
 
 Heavy libraries load where they are used, so importing this package stays cheap.
 """
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from argosy.api import Plan, calibrate, compare, plan, recommend, sensitivity, simulate
+    from argosy.facts import Fact
+    from argosy.ledger import Ledger
+    from argosy.spec import Scenario, load, loads
 
 __version__ = "0.1.0"
-__all__ = ["Fact", "Ledger", "Plan", "Scenario", "__version__", "load", "loads", "plan", "simulate"]
+__all__ = [
+    "Fact",
+    "Ledger",
+    "Plan",
+    "Scenario",
+    "__version__",
+    "calibrate",
+    "compare",
+    "load",
+    "loads",
+    "plan",
+    "recommend",
+    "sensitivity",
+    "simulate",
+]
 
 _HOME = {
     "Fact": "argosy.facts",
     "Ledger": "argosy.ledger",
-    "Plan": "argosy.planning",
     "Scenario": "argosy.spec",
     "load": "argosy.spec",
     "loads": "argosy.spec",
-    "plan": "argosy.planning",
-    "simulate": "argosy.planning.simulation",
+    **dict.fromkeys(
+        ("Plan", "calibrate", "compare", "plan", "recommend", "sensitivity", "simulate"), "argosy.api"
+    ),
 }
 
 

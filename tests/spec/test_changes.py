@@ -42,6 +42,13 @@ def test_a_changed_field_is_what_the_file_would_say(path, value, read):
     assert not read(loads(FLAT)) or path == "facility.site"
 
 
+def test_a_word_for_everything_gives_way_to_fields():
+    found = loads(
+        FLAT.replace("tokens: 1e12", "tokens: 1e12, layout: auto"), changes={"training.pretrain.layout.tp": 4}
+    )
+    assert found.training[0].layout.given == {"tp": 4}
+
+
 def test_members_of_lists_go_by_name_or_index():
     changes = {
         "training.pretrain.stages.1.tokens": "5e11",

@@ -13,6 +13,7 @@ from argosy.spec.problems import Problem, ScenarioError
 from argosy.spec.yaml_tree import Node
 
 _WHOLE_BELOW = ("assumptions", "overrides")  # its keys contain dots
+_WORDS = ("auto", "computed", "none", None)
 _LISTS = ("training", "serving", "stages", "fabrics")  # may be written as one thing, without the list
 
 
@@ -65,11 +66,11 @@ def _set(node: Node, steps: list[str], value: Node, path: str) -> Node:
                 return _set(node, rest[1:], value, path)
             below = _copy(node, {} if rest else None)
         return _copy(node, {**node.value, step: _set(below, rest, value, path)})
+    if node.value in _WORDS:  # `layout: auto` is a mapping with nothing fixed
+        return _set(_copy(node, {}), steps, value, path)
     if isinstance(node.value, str) and node.value:  # a name stands for a mapping with that name
         name = Node(node.value, node.file, node.line, node.column)
         return _set(_copy(node, {"name": name}), steps, value, path)
-    if node.value is None:
-        return _set(_copy(node, {}), steps, value, path)
     raise _lost(node, path, f"{node.value!r} has no field {step!r}", "")
 
 

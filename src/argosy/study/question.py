@@ -5,7 +5,7 @@
     within: {finish: 90 days, budget: 60e6 USD, envelope: 30 MW, carbon: 20 kt}
     free:
       fleet.count: {from: 4096, to: 32768}
-      facility.site: [us-texas, se-north]
+      facility.site: [us-texas, sweden]
 
 A scenario alone is a question too: what is its cheapest fleet, from a quarter to four times its count.
 """

@@ -1,0 +1,80 @@
+"""The Python interface: the commands as functions, whose answers show themselves in a notebook.
+
+Every answer is the contract's JSON of the command of the same name, as a dictionary; a plan also has its parts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from argosy.planning import Plan as _Plan
+from argosy.planning import plan as _plan
+from argosy.spec import Scenario
+
+
+class Plan(_Plan):
+    """A plan that shows itself in a notebook: `verdict`, `nominal`, `drawn`, and `payload`, the JSON of `argosy plan`."""
+
+    def __repr__(self) -> str:
+        return f"<plan of {self.scenario.name}: {self.verdict.status}; .payload is the JSON of argosy plan>"
+
+    def _repr_html_(self) -> str:
+        from argosy.report.notebook import fragment
+
+        return fragment(self.payload)
+
+
+class Answer(dict[str, Any]):
+    """The JSON of a command, which shows itself in a notebook."""
+
+    def __repr__(self) -> str:
+        return f"<{self.get('schema', 'answer')}: {', '.join(self)}>"
+
+    def _repr_html_(self) -> str:
+        from argosy.report.notebook import fragment
+
+        return fragment(self)
+
+
+def plan(scenario: Scenario, draws: int = 2000, seed: int = 0) -> Plan:
+    """Plan a scenario, as `argosy plan`; see `argosy.planning.plan`."""
+    found = _plan(scenario, draws, seed)
+    return Plan(**{name: getattr(found, name) for name in found.__dataclass_fields__})
+
+
+def simulate(scenario: Scenario, replications: int = 1000, seed: int = 0, **options: Any) -> Answer:
+    """Simulated lives of a job, as `argosy simulate`; see `argosy.planning.simulation.simulate`."""
+    from argosy.planning.simulation import simulate as run
+
+    return Answer(run(scenario, replications, seed, **options))
+
+
+def compare(a: Plan | Mapping[str, Any], b: Plan | Mapping[str, Any]) -> Answer:
+    """What differs between two plans, as `argosy diff`; see `argosy.study.compare`."""
+    from argosy.study.compare import compare as run
+
+    return Answer(run(*(each.payload if isinstance(each, _Plan) else each for each in (a, b))))
+
+
+def sensitivity(scenario: Scenario, output: str = "days", **options: Any) -> Answer:
+    """Which uncertain fact moves the answer most, as `argosy sensitivity`; see `argosy.study.sensitivity`."""
+    from argosy.study.sensitivity import sensitivity as run
+
+    return Answer(run(scenario, output, **options))
+
+
+def recommend(question: str | Path, goal: str | None = None, within: tuple[str, ...] = ()) -> Answer:
+    """The best plans within limits, as `argosy recommend`; `question` is a file. See `argosy.study.recommend`."""
+    from argosy.study.question import read_question
+    from argosy.study.recommend import recommend as run
+
+    return Answer(run(read_question(Path(question), goal, within)))
+
+
+def calibrate(measurements: str | Path, scenario: Scenario, **options: Any) -> Answer:
+    """Measured steps as overrides of facts, as `argosy calibrate`; see `argosy.study.calibrate`."""
+    from argosy.study.calibrate import calibrate as run
+
+    return Answer(run(Path(measurements), scenario, **options))
