@@ -50,7 +50,8 @@ class CableList:
     """Groups of nodes and the cables between them, as columns of shape (cables,).
 
     `rate` is bit/s one way; `boundary` indexes `boundaries`. `circuit`: two cables with the same number ≥ 0
-    are joined inside an optical circuit switch into one link between their `a` ends; −1 elsewhere.
+    are joined inside an optical circuit switch into one link between their `a` ends; −1 elsewhere. `names`: of the
+    nodes of a fabric that was found, where they have names of their own.
     """
 
     groups: tuple[NodeGroup, ...]
@@ -62,6 +63,7 @@ class CableList:
     rate: np.ndarray
     boundary: np.ndarray
     circuit: np.ndarray
+    names: tuple[str, ...] = ()
 
     def __len__(self) -> int:
         return len(self.a)
@@ -140,7 +142,8 @@ class CableList:
             for group in self.groups
         )
         left = self.kept(~(gone[self.a] | gone[self.b]))
-        return replace(left, groups=groups, a=shifted[left.a], b=shifted[left.b])
+        names = tuple(name for name, away in zip(self.names, gone, strict=False) if not away)
+        return replace(left, groups=groups, a=shifted[left.a], b=shifted[left.b], names=names)
 
     def problems(self) -> list[str]:
         """What cannot be built: a port used twice, more cables at a node than it has ports, nodes left

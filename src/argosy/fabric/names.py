@@ -11,6 +11,8 @@ from argosy.fabric.cables import CableList
 
 def node_names(cables: CableList) -> list[str]:
     """The name of every node, in the order of its id."""
+    if cables.names:
+        return list(cables.names)
     names: list[str] = []
     for group in cables.groups:
         stem = group.name.replace("/", "-")

@@ -9,6 +9,7 @@ from typing import Any
 import typer
 from typer.core import TyperGroup
 
+from argosy.cli.fabric.built import built
 from argosy.cli.fabric.check_bandwidth import check_bandwidth
 from argosy.cli.fabric.diff import diff
 from argosy.cli.fabric.draw import draw
@@ -28,11 +29,12 @@ class _OneByDefault(TyperGroup):
 
 app = typer.Typer(cls=_OneByDefault, help="Draw a fabric from its cables, load it, export it, compare it.")
 EPILOG = (
-    "Beside it: argosy fabric diff (built against planned), check-bandwidth (is this bus bandwidth normal?), machine "
-    "(one node's wiring), lint-slurm."
+    "Beside it: argosy fabric diff (built against planned), built (measure what was found), "
+    "check-bandwidth (is this bus bandwidth normal?), machine (one node's wiring), lint-slurm."
 )
 app.command(DEFAULT, epilog=EPILOG)(draw)
 app.command("diff")(diff)
+app.command("built")(built)
 app.command("check-bandwidth")(check_bandwidth)
 app.command("machine")(machine)
 app.command("lint-slurm")(lint_slurm)

@@ -72,25 +72,25 @@ def draw(
     if collective is not None:
         from argosy.cli.fabric.collective import timed
 
-        _add(payload, timed(drawn, network, given))
+        add(payload, timed(drawn, network, given))
     if placement:
         from argosy.cli.fabric.placement import placed
 
-        _add(payload, placed(drawn, network, given))
+        add(payload, placed(drawn, network, given))
     run = None
     if traffic is not None:
         from argosy.cli.fabric.traffic import load
 
         answer, run = load(drawn, traffic, given, network)
-        _add(payload, answer)
+        add(payload, answer)
     if analysis:
         from argosy.fabric.failures import analysis_payload
 
-        _add(payload, analysis_payload(drawn))
+        add(payload, analysis_payload(drawn))
     if export is not None:
         from argosy.cli.fabric.export import export as write
 
-        _add(payload, {"notes": write(drawn, *export, network, scenario, accelerator)})
+        add(payload, {"notes": write(drawn, *export, network, scenario, accelerator)})
     if picture:
         from argosy.cli.fabric.picture import draw_pictures
 
@@ -103,7 +103,7 @@ def draw(
         show(payload)
 
 
-def _add(payload: dict[str, Any], more: dict[str, Any]) -> None:
+def add(payload: dict[str, Any], more: dict[str, Any]) -> None:
     """More keys; notes are added to those there are."""
     notes = [*payload["notes"], *(note for note in more.get("notes", ()) if note not in payload["notes"])]
     payload.update(more)

@@ -37,10 +37,11 @@ def show(payload: dict[str, Any]) -> None:
     console.print(f"injection {injection}, bisection {bisection} per direction")
     if over:
         console.print(f"oversubscription found from the cables: {', '.join(over)}")
-    usd, w = payload["usd"], payload["w"]
-    price = "price unknown" if usd is None else text.dollars(usd)
-    console.print(f"{price}, {'power unknown' if w is None else units.format(w, 'W')}")
-    _bill(console, payload["bill"])
+    if payload["bill"]:
+        usd, w = payload["usd"], payload["w"]
+        price = "price unknown" if usd is None else text.dollars(usd)
+        console.print(f"{price}, {'power unknown' if w is None else units.format(w, 'W')}")
+        _bill(console, payload["bill"])
     if "time_s" in payload:
         show_collective(console, payload)
     if "placement" in payload:
