@@ -271,8 +271,19 @@ def test_payload_chooses_by_size_and_takes_an_algorithm():
         schedule.schedule_payload(topology, network, "all-reduce", 1e9, 256, algorithm="magic")
     with pytest.raises(DesignError, match="sharp does not apply to 8 ranks here: it needs ranks in more"):
         schedule.schedule_payload(topology, network, "all-reduce", 1e9, 8, algorithm="sharp")
-    uneven = schedule.schedule_payload(topology, network, "all-reduce", 1e9, 13)
+    uneven = schedule.schedule_payload(topology, network, "all-to-all", 1e9, 13)
     assert uneven["schedule"] is None and "unevenly" in uneven["notes"][0]
+
+
+def test_ranks_that_fill_domains_unevenly_have_as_many_rings_as_the_fewest():
+    """8 and 5 ranks: five rings, each over a card of its own; a card carries a fifth of 2 · 12/13 of the message."""
+    topology = build(Design("rail-optimized", 32, 8, 64, 8 * CARD))
+    network = ideal(8, 256, link=1e15, alpha=0.0)
+    payload = schedule.schedule_payload(topology, network, "all_reduce", 1e9, 13, routing="spray")["schedule"]
+    assert payload["algorithm"] == "ring"
+    assert payload["algorithms_s"]["ring"] == pytest.approx(2 * 12 / 13 * 1e9 / 5 / CARD)
+    assert set(payload["algorithms_s"]) == {"ring", "tree", "halving-doubling"}
+    assert payload["time_s"] >= float(network.bound("all_reduce", 1e9, 13, 1))
 
 
 @pytest.mark.parametrize("shape", [(4, 4, 4), (8, 8, 8), (4, 4, 8), (4, 8), (2, 4, 4), (16,), (3, 5)])

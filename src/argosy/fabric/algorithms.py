@@ -7,7 +7,7 @@ likes where steps overlap, as in the closed forms of `argosy.laws.collectives`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -45,32 +45,44 @@ class Step:
 
 @dataclass(frozen=True)
 class Group:
-    """The accelerators of one group, `domains` of them by domain: (domains, members), uneven groups not allowed."""
+    """The accelerators of one group, those that share a domain together: `pieces`, in order."""
 
-    by_domain: Array
+    pieces: tuple[Array, ...]
 
     @classmethod
-    def of(cls, ranks: Array, domain: int) -> Group | None:
-        """The group of `ranks` (ascending accelerators), or None where domains hold unequal numbers of them."""
-        _, counts = np.unique(ranks // domain, return_counts=True)
-        if (counts != counts[0]).any():
-            return None
-        return cls(ranks.reshape(-1, counts[0]))
+    def of(cls, ranks: Array, domain: int) -> Group:
+        """The group of `ranks` (ascending accelerators) over domains of `domain` accelerators."""
+        return cls(tuple(np.split(ranks, np.flatnonzero(np.diff(ranks // domain)) + 1)))
+
+    @property
+    def even(self) -> bool:
+        """Whether all of its domains hold equally many."""
+        return all(len(piece) == len(self.pieces[0]) for piece in self.pieces)
+
+    @property
+    def by_domain(self) -> Array:
+        """An even group as (domains, members)."""
+        return np.stack(self.pieces)
+
+    @property
+    def ranks(self) -> Array:
+        """All of it, (ranks,)."""
+        return np.concatenate(self.pieces)
 
     @property
     def size(self) -> int:
         """Ranks."""
-        return self.by_domain.size
+        return sum(len(piece) for piece in self.pieces)
 
     @property
     def domains(self) -> int:
         """Domains that it touches."""
-        return len(self.by_domain)
+        return len(self.pieces)
 
     @property
     def members(self) -> int:
-        """Ranks in each of them."""
-        return int(self.by_domain.shape[1])
+        """Ranks in each domain, or in the one that holds fewest."""
+        return min(len(piece) for piece in self.pieces)
 
     def on_rail(self, rail: int) -> Array:
         """The members in one place of every domain, (domains,)."""
@@ -78,14 +90,14 @@ class Group:
 
 
 def ring(group: Group, message: float, passes: int = 2, closed: bool = True) -> Iterator[Step]:
-    """As many rings as a domain has members, each taking its share of the message and leaving over a card of its own.
+    """As many rings as a domain has members (the one with fewest), each with its share of the message and its own cards.
 
     Passes of N − 1 rounds of M/(N · rings) bytes. Not `closed`: a chain, which passes M / rings once in small pieces.
     """
     rings, size = group.members, group.size
-    laps = ring_laps(group.by_domain)
+    laps = ring_laps(group.by_domain) if group.even else uneven_laps(group.pieces)
     if not closed:  # every chain begins at the one rank that has the message
-        root = np.argmax(laps == group.by_domain[0, 0], axis=1)
+        root = np.argmax(laps == group.pieces[0][0], axis=1)
         laps = np.take_along_axis(laps, (np.arange(size)[None, :] + root[:, None]) % size, axis=1)
     after = np.roll(laps, -1, axis=1)
     if not closed:
@@ -111,9 +123,22 @@ def ring_laps(by_domain: Array) -> Array:
     return laps.reshape(*by_domain.shape[:-2], members, -1)
 
 
+def uneven_laps(pieces: Sequence[Array]) -> Array:
+    """Ranks in the order of every ring, (rings, ranks), where domains hold unequal numbers: as many rings as the one
+    with fewest; each domain is entered at evenly spread members.
+    """
+    rings = min(len(piece) for piece in pieces)
+    return np.stack(
+        [
+            np.concatenate([np.roll(piece, -(ring * len(piece) // rings)) for piece in pieces])
+            for ring in range(rings)
+        ]
+    )
+
+
 def tree(group: Group, message: float) -> Iterator[Step]:
     """A binomial tree, the whole message at every level, up and then down; not pipelined."""
-    ranks = group.by_domain.ravel()
+    ranks = group.ranks
     place = np.arange(len(ranks))
     levels = int(np.ceil(np.log2(len(ranks))))
     edges = []
@@ -131,7 +156,7 @@ def halving_doubling(group: Group, message: float) -> Iterator[Step]:
 
     So the largest parts stay inside a domain. What is beyond a power of two is folded in first, and unfolded last.
     """
-    ranks = group.by_domain.ravel()
+    ranks = group.ranks
     folded = 2 ** int(np.log2(len(ranks)))
     extra, kept = ranks[folded:], ranks[: len(ranks) - folded]
     if len(extra):
@@ -227,7 +252,7 @@ def hierarchical(group: Group, message: float) -> Iterator[Step]:
 
 def in_switch(group: Group, message: float) -> Iterator[Step]:
     """The scale-up switches add up (NVLS): every rank sends its message once, and its N-th part to all; then trees."""
-    ranks = group.by_domain.ravel()
+    ranks = group.ranks
     none = np.zeros((2, 0), dtype=np.int64)
     yield Step(
         "in the scale-up switch", ranks, ranks, 0.0, lag=none, switched=(1 + 1 / group.members) * message
@@ -301,28 +326,30 @@ def chain(group: Group, message: float) -> Iterator[Step]:
 class Algorithm:
     """`steps` of an algorithm; `overlap`: whether they work at once, in small pieces, or one after the other.
 
-    `pairs`: whose latencies and shares of the wire it has: `ring`, `tree`, `exchange` or `in-switch` ones.
+    `pairs`: whose latencies and shares of the wire it has: `ring`, `tree`, `exchange` or `in-switch` ones. `uneven`:
+    whether domains may hold unequal numbers of ranks.
     """
 
     steps: Callable[[Group, float], Iterator[Step]]
     overlap: bool
     pairs: str = "ring"
+    uneven: bool = False
 
 
 ALGORITHMS: dict[str, dict[str, Algorithm]] = {
     "all_reduce": {
-        "ring": Algorithm(ring, False),
-        "tree": Algorithm(tree, False, "tree"),
+        "ring": Algorithm(ring, False, uneven=True),
+        "tree": Algorithm(tree, False, "tree", uneven=True),
         "double-tree": Algorithm(double_tree, True, "tree"),
-        "halving-doubling": Algorithm(halving_doubling, False),
+        "halving-doubling": Algorithm(halving_doubling, False, uneven=True),
         "hierarchical": Algorithm(hierarchical, True),
         "hierarchical-serial": Algorithm(hierarchical, False),
         "nvls": Algorithm(in_switch, True, "in-switch"),
         "sharp": Algorithm(in_fabric, True),
     },
-    "all_gather": {"ring": Algorithm(one_pass, False)},
-    "reduce_scatter": {"ring": Algorithm(one_pass, False)},
-    "broadcast": {"chain": Algorithm(chain, True)},
+    "all_gather": {"ring": Algorithm(one_pass, False, uneven=True)},
+    "reduce_scatter": {"ring": Algorithm(one_pass, False, uneven=True)},
+    "broadcast": {"chain": Algorithm(chain, True, uneven=True)},
     "all_to_all": {
         "pairwise": Algorithm(all_to_all, True, "exchange"),
         "rail-aware": Algorithm(all_to_all, True, "exchange"),

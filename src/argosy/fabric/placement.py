@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from argosy.fabric.algorithms import ring_laps
+from argosy.fabric.algorithms import Group, ring_laps, uneven_laps
 from argosy.fabric.topologies.design import DesignError, Topology
 from argosy.fabric.wires import Wires
 
@@ -91,11 +91,8 @@ def _ring_messages(groups: Array, sent: float, domain: int) -> Messages:
         return Messages(laps.ravel(), np.roll(laps, -1, axis=1).ravel(), np.full(laps.size, sent / rings))
     found = []
     for ranks in groups:
-        pieces = np.split(ranks, np.flatnonzero(np.diff(ranks // domain)) + 1)
-        rings = min(len(piece) for piece in pieces)
-        for number in range(rings):
-            lap = np.concatenate([np.roll(piece, -(number * len(piece) // rings)) for piece in pieces])
-            found.append((lap, np.roll(lap, -1), np.full(len(lap), sent / rings)))
+        laps = uneven_laps(Group.of(ranks, domain).pieces)
+        found.append((laps.ravel(), np.roll(laps, -1, axis=1).ravel(), np.full(laps.size, sent / len(laps))))
     return Messages(*(np.concatenate(column) for column in zip(*found, strict=True)))
 
 

@@ -77,17 +77,17 @@ def schedule(
     """
     algorithm = ALGORITHMS[kind][name]
     each = [Group.of(np.sort(ranks), wires.domain) for ranks in groups]
-    if any(one is None for one in each) or len({(one.domains, one.members) for one in each if one}) > 1:
-        return None
     first = each[0]
-    assert first is not None
+    alike = all(one.even and (one.domains, one.members) == (first.domains, first.members) for one in each)
+    if not alike and not (algorithm.uneven and len(each) == 1):
+        return None
     if algorithm.pairs == "in-switch" and not any(first.members >= one.members for one in network.in_network):
         return None
     leaves = first.domains > 1
     if name == "sharp" and not leaves:
         return None
     costs, total = [], np.zeros(len(wires.capacity))
-    for together in zip(*(algorithm.steps(one, message) for one in each if one), strict=True):
+    for together in zip(*(algorithm.steps(one, message) for one in each), strict=True):
         step = _together(together)
         load = _step_load(wires, step)
         total += step.rounds * load
@@ -136,7 +136,7 @@ def _exchange_latency(found: Schedule, network: TieredNetwork, pairs: Sequence[P
 
     Rail-aware, what goes to another domain is one message to its member on the same rail.
     """
-    ranks = found.group.by_domain
+    ranks = found.group.by_domain  # exchanges are of even groups
     peers = np.concatenate([ranks[0, 1:], ranks[1:, 0] if found.name == "rail-aware" else ranks[1:].ravel()])
     level = level_of(network, np.full(len(peers), ranks[0, 0]), peers)
     latency = 0.0
