@@ -137,6 +137,14 @@ def test_circles_are_told_with_their_lines(read):
     assert all(re.match(r"built.txt:\d+: ", note) for note in notes)
 
 
+def test_aggregation_nodes_inside_switches_are_no_hosts(read):
+    inside = [*CABLES, (("hagg1", 1), ("leaf1", 64)), (("hagg2", 1), ("leaf2", 64))]
+    found = read(
+        ibnetdiscover(inside, dict.fromkeys(("hagg1", "hagg2"), "Mellanox Technologies Aggregation Node"))
+    )
+    assert len(found) == 5 and len(found.devices) == 6 and "2 aggregation nodes" in found.notes[0]
+
+
 def test_planes_that_hosts_join_are_one_fabric(read):
     planes = [(("h1a", 1), ("leaf1", 1)), (("h1b", 1), ("leaf2", 1))]
     found = read(ibnetdiscover(planes, {"h1a": "node mlx5_0", "h1b": "node mlx5_1"}))

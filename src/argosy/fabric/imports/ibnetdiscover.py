@@ -28,6 +28,7 @@ LANE_BPS = {
     "NDR": 100e9,
     "XDR": 200e9,
 }
+AGGREGATOR = "Aggregation Node"  # in the description of what a switch holds for SHARP
 _HEAD = re.compile(r'(Switch|Ca|Rt)\s+(\d{1,6})\s+"([^"]+)"(?:\s*#\s*"(.*?)"(?:\s.*)?)?\s*$')
 _PORT = re.compile(
     r'\[(\d{1,6})\](?:\[[^\]]*\])?(?:\([0-9a-fA-F]+\))?\s+"([^"]+)"\[(\d{1,6})\](?:\[[^\]]*\])?(?:\([0-9a-fA-F]+\))?\s*(#.*)?$'
@@ -139,18 +140,28 @@ class _Reader:
         """All blocks as wires."""
         if not self.blocks:
             self.fail(self.last, "no Switch, Ca or Rt block: this is not the output of ibnetdiscover")
-        devices, place = _devices(self.blocks)
+        devices, place = _devices(self._without_aggregators())
         rows = []
         for key, block in self.blocks.items():
             for port, (far, far_port, rate, line) in block.ports.items():
                 back = self._other_end(key, port, far, far_port, line)
                 # Each cable once: from the end that sorts first, or from the only end that is told.
-                if (far, far_port) in place and (back is None or (key, port) < (far, far_port)):
+                there = (key, port) in place and (far, far_port) in place
+                if there and (back is None or (key, port) < (far, far_port)):
                     slower = rate if back is None else min(rate, back[2], key=lambda r: (r != r, r))
                     rows.append((place[key, port], port, place[far, far_port], far_port, slower, line))
         self._check_pieces(len(devices), rows, devices)
         self._note_circles(devices, rows)
         return from_rows(devices, rows, tuple(self.notes))
+
+    def _without_aggregators(self) -> dict[str, _Block]:
+        """The blocks without the adapters inside switches that reduce data (SHARP): no cable leads to them."""
+        kept = {key: block for key, block in self.blocks.items() if AGGREGATOR not in block.description}
+        if inside := len(self.blocks) - len(kept):
+            self.notes.append(
+                f"{inside} aggregation nodes inside switches (SHARP) are left out: no cable leads to them"
+            )
+        return kept
 
     def _other_end(
         self, key: str, port: int, far: str, far_port: int, line: int
