@@ -78,8 +78,14 @@ def overhead(
     fans = values["facility.plant.air_fan"] * air_heat * turned
     pumps = values["facility.plant.pump"] * liquid * turned
     air_supply, liquid_supply = _supplies(values, cooling, supply_c)
-    air = _loop(values, air_heat + fans, air_supply, site, share, heat_rejection)
-    water = _loop(values, liquid + pumps, liquid_supply, site, share, heat_rejection)
+    outside = site.outside_c()
+    wet_bulb = site.wet_bulb_c() if heat_rejection == "evaporative" else None
+    air = _loop(values, air_heat + fans, air_supply, outside, wet_bulb, share)
+    water = (
+        air.idle()
+        if np.all(liquid == 0)
+        else _loop(values, liquid + pumps, liquid_supply, outside, wet_bulb, share)
+    )
     steady = fans + pumps + values["facility.electrical.other"]
     moving = air.chiller + water.chiller + air.rejection + water.rejection
     by_hour = np.asarray(steady)[..., None] + moving
@@ -109,6 +115,11 @@ class _Loop:
     mechanical: np.ndarray
     litres: np.ndarray
 
+    def idle(self) -> _Loop:
+        """The loop of a hall that has none of this kind."""
+        nothing = np.zeros(1)
+        return _Loop(nothing, nothing, nothing, nothing)
+
 
 def _partly(loop: _Loop) -> np.ndarray:
     return (loop.mechanical > 0) & (loop.mechanical < 1)
@@ -123,17 +134,24 @@ def _supplies(values: Values, cooling: str, supply_c: float | None) -> tuple[Arr
 
 
 def _loop(
-    values: Values, heat: Array, supply_c: Array, site: SiteNumbers, share: Array, heat_rejection: str
+    values: Values,
+    heat: Array,
+    supply_c: Array,
+    outside: np.ndarray,
+    wet_bulb: np.ndarray | None,
+    share: Array,
 ) -> _Loop:
-    """What it takes to bring `heat` (per IT watt) outside from a loop supplied at `supply_c`, hour by hour."""
+    """What it takes to bring `heat` (per IT watt) outside from a loop supplied at `supply_c`, hour by hour.
+
+    `outside`, `wet_bulb`: °C, (…, 288); None for coolers that stay dry.
+    """
     heat, supply, part = (np.asarray(x, dtype=float)[..., None] for x in (heat, supply_c, share))
     approach = np.asarray(values["facility.plant.approach"])[..., None]
-    outside = site.outside_c()
-    sink, wet = outside, np.zeros(outside.shape, dtype=bool)
-    if heat_rejection == "evaporative":
+    sink, wet = outside, None
+    if wet_bulb is not None:
         wet_approach = np.asarray(values["facility.plant.wet_approach"])[..., None]
         wet = outside + approach > supply
-        sink = np.where(wet, site.wet_bulb_c(), outside)
+        sink = np.where(wet, wet_bulb, outside)
         approach = np.where(wet, wet_approach, approach)
     excess = sink + approach - supply
     mechanical = np.clip(excess / np.asarray(values["facility.plant.loop_rise"])[..., None], 0.0, 1.0)
@@ -147,6 +165,8 @@ def _loop(
     speed = power_law.affinity_power(flow, np.asarray(values["facility.plant.speed_floor"])[..., None])
     fan = np.asarray(values["facility.plant.rejection_fan"])[..., None]
     rejection = fan * (heat + chiller) * speed / part
+    if wet is None:
+        return _Loop(chiller, rejection, mechanical, np.zeros(1))
     cycles = np.asarray(values["facility.plant.concentration_cycles"])[..., None]
     litres = np.where(wet, (heat + chiller) * humidity_law.evaporated_litres_per_kwh(cycles), 0.0)
-    return _Loop(chiller, rejection, mechanical + np.zeros_like(chiller), litres + np.zeros_like(chiller))
+    return _Loop(chiller, rejection, mechanical, litres)

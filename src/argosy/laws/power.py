@@ -100,4 +100,7 @@ def affinity_power(fraction: Array, floor: Array = 0.0, exponent: Array = 3.0) -
     pipe without a fixed head. Source: affinity laws of fans and pumps (similarity). ValueError for negative shares.
     """
     require(~(np.minimum(fraction, floor) < 0), "fraction and floor must not be negative")
-    return plain(np.maximum(fraction, floor) ** np.asarray(exponent, dtype=float))
+    share = np.maximum(fraction, floor)
+    if np.ndim(exponent) == 0 and exponent == 3.0:
+        return plain(share * share * share)  # many times quicker than a power
+    return plain(share ** np.asarray(exponent, dtype=float))
