@@ -46,7 +46,9 @@ def drawn_lives(
     seconds, failures = np.zeros((draws, len(STATES))), np.zeros(draws)
     parts = [_entry(each, draws) for each in (rates, cost, recovery, maintenance, form, hazards)]
     for i in range(draws):
-        own_rates, own_cost, own_recovery, own_maintenance, own_form, own_hazards = (part(i) for part in parts)
+        own_rates, own_cost, own_recovery, own_maintenance, own_form, own_hazards = (
+            part(i) for part in parts
+        )
         job = job_record(work[i], nodes, own_cost, own_recovery, own_maintenance, own_form, own_hazards)
         own_rates = in_copies(own_rates, own_recovery)
         w = world(own_rates, own_hazards, job, own_recovery.spare_nodes, float(own_recovery.repair_s))
@@ -72,7 +74,9 @@ def _varying(value: Any, draws: int) -> Callable[[int], Any] | None:
         return value.__getitem__ if value.shape == (draws,) else None
     if is_dataclass(value) and not isinstance(value, type):
         parts = {f.name: inner for f in fields(value) if (inner := _varying(getattr(value, f.name), draws))}
-        return (lambda i: replace(value, **{name: each(i) for name, each in parts.items()})) if parts else None
+        return (
+            (lambda i: replace(value, **{name: each(i) for name, each in parts.items()})) if parts else None
+        )
     if isinstance(value, dict):
         own = {key: inner for key, each in value.items() if (inner := _varying(each, draws))}
         return (lambda i: value | {key: each(i) for key, each in own.items()}) if own else None

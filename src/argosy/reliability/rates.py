@@ -144,7 +144,8 @@ def failure_rates(
 def _count(counts: Mapping[str, Array], part: str) -> Array:
     if part not in counts:
         raise FactError(
-            f"how many parts {part!r} this fleet has is not known: the catalog's node does not say"
+            f"reliability.overrides: how many of {part} this fleet has is not known, its node in the catalog does not "
+            "say; give the rate to another category, per node"
         )
     return counts[part]
 

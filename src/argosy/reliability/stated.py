@@ -40,7 +40,9 @@ def hazards(
         rates = _less(rates, tree[shock.name].counted_in, events)
     slow = given.fail_slow
     if slow.mttf is not None or slow.rate is not None:
-        slowdowns.append(Slowdown("fail-slow", slow.rate_per_s * nodes, slow.lasts, slow.slows_by))
+        slowdowns.append(
+            Slowdown("fail-slow", slow.rate_per_s * nodes, slow.lasts, slow.slows_by, slow.exchange)
+        )
     shapes, ages = _ages(given, rates)
     latency = given.silent_corruption.latency
     if latency > 0 and not any(c.name == "silent-data-corruption" for c in rates.categories):

@@ -152,6 +152,12 @@ class FailSlow(Rate):
         lt=1,
     )
 
+    exchange: bool = setting(
+        False,
+        "whether the node is found and exchanged when the episode ends",
+        f"{OFF}: it recovers by itself",
+    )
+
     @property
     def _rate_needed(self) -> bool:
         return False
