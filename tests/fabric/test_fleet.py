@@ -150,7 +150,9 @@ def test_faults_are_named(values, fabric, words):
 
 def test_pods_that_are_not_given_are_as_many_as_the_fleet_fills(values):
     (row,) = plan_fabric(fleet(16384, spares=32, topology="multi-pod", pod_accelerators=3072), values)
-    (given,) = plan_fabric(fleet(16384, spares=32, topology="multi-pod", pods=6, pod_accelerators=3072), values)
+    (given,) = plan_fabric(
+        fleet(16384, spares=32, topology="multi-pod", pods=6, pod_accelerators=3072), values
+    )
     assert row["tiers"] == given["tiers"]
 
 
@@ -254,3 +256,16 @@ def test_eight_racks_of_nvl72(values):
     tray = load_catalog().entry("nodes", "GB200-tray").facts["accelerators"].value
     assert row["hosts"] / tray == 18
     assert row["injection_bps_per_direction"] / 72 / 8 == pytest.approx(900e9)
+
+
+def test_the_hall_is_the_scenarios_to_change(values):
+    topology = build(Design("fat-tree", 64, 1, 64, 400e9, switch="QM9700"))
+    changed = load_catalog().with_overrides(
+        {"halls.default.rise": {"value": "12 m", "low": "12 m", "high": "12 m", "source": "our hall"}}
+    )
+    ours = lay_out(topology, Values(changed.facts))
+    assert ours.length_m == pytest.approx(lay_out(topology, values).length_m + 20.0)
+    assert ours.names()[0] == "rack-01" and ours.names()[-1] == "net-1"
+    whole = build(Design("multi-pod", 32, 2, 16, 400e9, pods=4, upper_radix=64))
+    inside = lay_out(whole, values).length_m[whole.cables.boundary == 0]
+    assert set(inside) == {2.0}  # a rack's leaf stands in the rack of its hosts

@@ -240,5 +240,8 @@ class Wiring:
     def finish(self) -> CableList:
         """The cable list."""
         empty = (np.zeros(0, dtype=np.int64),) * 4 + (np.zeros(0),) + (np.zeros(0, dtype=np.int64),) * 2
-        joined = [np.concatenate(column) for column in zip(*(self.columns or [empty]), strict=True)]
-        return CableList(tuple(self.groups), tuple(self.boundaries), *joined)
+        columns = zip(*(self.columns or [empty]), strict=True)
+        a, a_port, b, b_port, rate, boundary, circuit = (np.concatenate(column) for column in columns)
+        return CableList(
+            tuple(self.groups), tuple(self.boundaries), a, a_port, b, b_port, rate, boundary, circuit
+        )

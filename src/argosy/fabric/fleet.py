@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import asdict, replace
 from typing import Any
 
 from argosy.fabric import analysis
@@ -53,10 +53,7 @@ def fabric_row(role: str, topology: Topology, values: Any) -> dict[str, Any]:
         "copies": design.pods or 1 if design.topology == "supernode" else 1,
         "usd": costs.usd,
         "w": costs.w,
-        "bill": [
-            {"item": line.item, "count": line.count, "usd": line.usd, "w": line.w, "fact": line.fact}
-            for line in costs.lines
-        ],
+        "bill": [asdict(line) for line in costs.lines],
         "problems": list(topology.problems),
         "notes": [*topology.notes, *_of_one(design), *costs.unknown],
     }

@@ -18,7 +18,7 @@ def built(
     lenient: bool = typer.Option(False, "--lenient", help="Read on where the file breaks off or is unknown."),
     traffic: options.Traffic = None,
     seed: options.Seed = 0,
-    routing: options.Routing = "ecmp",
+    routing: options.Routing = None,
     analysis: options.Analysis = False,
     picture: options.Picture = [],  # noqa: B006 (typer copies defaults)
     as_json: options.AsJson = False,
@@ -46,7 +46,7 @@ def built(
     if traffic is not None:
         from argosy.fabric import flows
 
-        run = flows.run_traffic(topology, traffic, seed, routing)
+        run = flows.run_traffic(topology, traffic, seed, routing or "ecmp")
         add(payload, flows.run_payload(topology, traffic, seed, run))
     if analysis:
         from argosy.fabric.failures import analysis_payload

@@ -73,13 +73,14 @@ def _bill(console: Any, lines: list[dict[str, Any]]) -> None:
     from argosy.report import text
 
     table = Table(title="bill of materials", title_justify="left")
-    for column in ("part", "count", "price", "power"):
+    for column in ("part", "count", "cable", "price", "power"):
         table.add_column(column, justify="left" if column == "part" else "right")
     for line in lines[:SHOWN]:
         usd, w = line["usd"], line["w"]
         table.add_row(
             line["item"],
             f"{line['count']:,.0f}",
+            "" if line["metres"] is None else f"{line['metres']:,.0f} m",
             "unknown" if usd is None else text.dollars(usd),
             "unknown" if w is None else units.format(w, "W"),
         )
