@@ -300,3 +300,17 @@ def test_flaps_too_frequent_to_tell_apart_slow_as_much_in_fewer_episodes() -> No
     assert slow.rate_per_s * slow.lasts_s == pytest.approx(2048 * 100 / 86400 * 10)
     rare = life("{domains: {link-flap: {rate: 0.001 /day, lasts: 10 s}}}").hazards.slowdowns[0]
     assert (rare.rate_per_s, rare.lasts_s) == (pytest.approx(2048 * 0.001 / 86400), pytest.approx(10))
+
+
+def test_the_example_in_the_documentation_is_a_scenario() -> None:
+    text = (Path(__file__).parents[2] / "docs" / "reliability.md").read_text(encoding="utf-8")
+    block = text.split("```yaml")[1].split("```")[0]
+    whole = (
+        "name: x\nfleet: {accelerator: GB200, count: 4096}\n"
+        "training: {model: llama-3.1-8b, tokens: 1e11, sequence_length: 8192, global_batch: 16 Mtok}\n"
+    )
+    found = fleet_life(context(argosy.loads(whole + block)), 1e11)
+    assert found.beyond == [
+        "Weibull ages", "lemon nodes", "shared failure domains", "bursts", "slow episodes", "spares inside racks",
+        "latent silent corruption",
+    ]  # fmt: skip

@@ -17,7 +17,9 @@ def batch_quantile(sizes: Sequence[int], means: Sequence[float], probability: fl
     is the inverse Fourier transform of its generating function exp(Σ mean·(z^size − 1)), exact but for what lies beyond
     twelve standard deviations. Probabilities up to 1 − 10⁻⁹; means up to a million nodes.
     """
-    room = ceil(sum(size * (mean + 12.0 * sqrt(mean) + 12.0) for size, mean in zip(sizes, means, strict=True)))
+    room = ceil(
+        sum(size * (mean + 12.0 * sqrt(mean) + 12.0) for size, mean in zip(sizes, means, strict=True))
+    )
     angle = -2.0j * np.pi * np.arange(room + 1) / (room + 1)
     power = sum(mean * np.expm1(size * angle) for size, mean in zip(sizes, means, strict=True))
     chances = np.fft.ifft(np.exp(power)).real

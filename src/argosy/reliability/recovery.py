@@ -76,7 +76,8 @@ class Recovery:
         """
         from scipy.special import pdtrc
 
-        mean, spares = np.asarray(law.nodes_in_repair(node_per_s, self.repair_s), dtype=float), self.spare_nodes
+        spares = self.spare_nodes
+        mean = np.asarray(law.nodes_in_repair(node_per_s, self.repair_s), dtype=float)
         short = pdtrc(spares - 1, mean) if spares > 0 else np.ones_like(mean)  # P(N ≥ spares)
         missing = mean * short - spares * pdtrc(spares, mean) if spares > 0 else mean
         rate = np.asarray(node_per_s, dtype=float)
@@ -107,7 +108,7 @@ class Recovery:
             return spare_wait_share(node_per_s, self.repair_s, self.spare_nodes)
         inside = stock.nodes - stock.needed
         load = law.nodes_in_repair(node_per_s / stock.count, self.repair_s)
-        if self.spare_nodes < stock.nodes:  # no spare rack: the rack goes on with its first repair, and stays short of spares
+        if self.spare_nodes < stock.nodes:  # no spare rack: it goes on with its first repair, and stays short
             exchanged = node_per_s * (queueing.erlang_b(load, inside) if inside else 1.0)
         else:  # the rack that comes in has all of its spares
             exchanged = node_per_s / queueing.arrivals_until_overflow(load, inside)
