@@ -162,6 +162,8 @@ def spares_curve(
             tried[number] = replace(system, recovery=recovery).lives(draws, seed, executor)
         return tried[number]
 
+    while most * step < system.nodes and at(2 * most).ettr.mean() > at(most).ettr.mean() + NEAR:
+        most *= 2  # ages, lemons and crews keep more nodes away than the Poisson quantile knows
     plenty = float(at(most).ettr.mean())
     low, high = -1, most  # the fewest that suffice lie above `low`, at most at `high`
     while high - low > 1:
