@@ -58,6 +58,7 @@ def test_plan_and_simulate_mean_the_same_life(reliability: str, model: str) -> N
     plan, lives = planned(reliability)["training"][0], simulated(reliability)
     good = plan["goodput"]
     assert good["life"]["model"] == model
+    assert bool(lives["beyond_closed_form"]) == (model == "event engine")
     assert good["ettr"]["nominal"] == pytest.approx(
         lives["goodput"]["mean"], abs=4 * lives["goodput"]["stderr"] + 2e-3
     )

@@ -21,7 +21,7 @@ from argosy.reliability.extrapolation import extrapolations
 from argosy.reliability.goodput import Goodput, goodput
 from argosy.reliability.hazards import Hazards
 from argosy.reliability.rates import FailureRates
-from argosy.reliability.recovery import Maintenance, RackStock, Recovery, restart_s, spares_needed
+from argosy.reliability.recovery import Maintenance, RackStock, Recovery, restart_s
 from argosy.reliability.renewal import Lives, lives
 from argosy.reliability.stated import racks
 from argosy.spec import Maintenance as Planned
@@ -59,7 +59,6 @@ class JobReliability:
     recovery: Recovery
     maintenance: Maintenance
     interval_s: Array | None
-    spares_suffice: Array
     stated_notes: tuple[str, ...] = ()
 
     @cached_property
@@ -146,7 +145,6 @@ def fleet_life(
     notes += extrapolations(
         settings.preset, context.accelerator, fleet.count, settings.observed, bool(found.hazards.shapes)
     )
-    suffice = spares_needed(rates, settings.repair.time)
     checkpoint, planned = settings.checkpoint, settings.maintenance
     cost = checkpoint_cost(
         values,
@@ -170,7 +168,6 @@ def fleet_life(
         _recovery(context, settings, cost, replicas),
         _maintenance(planned, context.hot_spares, notes),
         checkpoint.interval,
-        suffice,
         tuple(notes),
     )
 

@@ -189,6 +189,10 @@ def notes(run: FleetRun, fabrics: list[dict[str, Any]]) -> list[str]:
             told.append(f"{given.name}: {note}")
     for job in run.jobs:
         told += [f"{job.job.training.name} is {job.job.grade}: {reason}" for reason in job.job.grade_reasons]
+        if beyond := job.reliability.beyond:
+            told.append(
+                f"{job.job.training.name}: goodput is that of simulated lives, node by node, because of {', '.join(beyond)}"
+            )
     return told
 
 
