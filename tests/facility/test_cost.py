@@ -93,9 +93,7 @@ def test_lines_sum_and_electricity_is_energy_times_price(values: Values) -> None
 
 def test_the_exercise_of_ten_thousand_cards(values: Values) -> None:
     """120.45 GWh at 0.6 CNY/kWh cost 72.27 million CNY; at 0.14 USD to the CNY that is 10.1178 million USD."""
-    prices = Prices.model_validate(
-        {"electricity": "0.6 CNY/kWh", "currencies": {"CNY": {"usd": 0.14, "date": "2026-11-01"}}}
-    )
+    prices = Prices.model_validate({"electricity": "0.6 CNY/kWh"}, context={"rates": {"CNY": 0.14}})
     site = SiteNumbers("somewhere", 15.0, 10.0, 5.0, 4.0, prices.electricity, 0.4 / KWH, "test")
     result = owned(values, prices, site, Capital(()), usage(1.0, 365 * DAY, 120.45e6))
     assert line(result, "electricity") / 0.14 == pytest.approx(72.27e6, rel=1e-12)

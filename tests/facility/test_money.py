@@ -94,7 +94,8 @@ def test_a_million_tokens_carries_every_loss() -> None:
 
 def test_amounts_in_another_currency_keep_its_rate_and_date(values: Values) -> None:
     given = {"CNY": {"usd": 0.14, "date": "2026-11-28", "source": "central bank"}}
-    prices = Prices.model_validate({"accelerator_hour": "14 CNY/h", "currencies": given, "show_in": "CNY"})
+    file = {"accelerator_hour": "14 CNY/h", "currencies": given, "show_in": "CNY"}
+    prices = Prices.model_validate(file, context={"file": True, "rates": {"CNY": 0.14}})
     assert prices.accelerator_hour == pytest.approx(14 * 0.14 / HOUR)
     shown = tco_payload(values, prices, SITE, BOUGHT, cost(values, prices, SITE, BOUGHT, USED), USED)[
         "in_currency"

@@ -68,12 +68,22 @@ def _scenario(root: Node, directory: Path, changes: Mapping[str, Any]) -> Scenar
     data = _with_models(tree, directory, problems)
     scenario = None
     try:
-        scenario = Scenario.model_validate(data, context={"file": True})
+        scenario = Scenario.model_validate(data, context={"file": True, "rates": _rates(data)})
     except ValidationError as error:
         problems += list(_translated(error, tree))
     if problems or scenario is None:
         raise ScenarioError(problems)
     return scenario
+
+
+def _rates(data: dict[str, Any]) -> dict[str, float]:
+    """US dollars for one unit of every currency that `prices.currencies` gives; what is wrong there is told elsewhere."""
+    prices = data.get("prices")
+    given = prices.get("currencies") if isinstance(prices, dict) else None
+    if not isinstance(given, dict):
+        return {}
+    rates = {code: rate.get("usd") for code, rate in given.items() if isinstance(rate, dict)}
+    return {code: rate for code, rate in rates.items() if isinstance(rate, int | float) and rate > 0}
 
 
 # --- extends -------------------------------------------------------------------------

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
 from pydantic import Field, model_validator
@@ -24,10 +23,6 @@ from argosy.spec.quantity import (
 
 _YEAR = 365.25 * 86400.0
 _LIFE = "years over which {} written off"
-_SPELLED = {"RMB": "CNY", "€": "EUR"}
-_MONEY = re.compile(
-    rf"([+-]?[\d._]+(?:[eE][+-]?\d+)?)\s*([kMBT]?)\s*({'|'.join((*units.CURRENCIES, *_SPELLED))})(.*)"
-)
 
 Lifetime = Annotated[Seconds, Field(gt=0, le=100 * _YEAR)]
 UsdPerWatt = Annotated[float, Field(ge=0), Unit("USD/W", "12 USD/kW")]
@@ -85,7 +80,7 @@ class Currency(Section):
 
 
 class Prices(Section):
-    """What things cost. Amounts may be in a currency whose rate stands under `currencies`."""
+    """What things cost. Amounts of the whole scenario may be in a currency whose rate stands under `currencies`."""
 
     path: Path = setting(
         "auto",
@@ -125,19 +120,6 @@ class Prices(Section):
         None, "currency of currencies in which money is also shown", "US dollars alone"
     )
 
-    @model_validator(mode="before")
-    @classmethod
-    def _in_dollars(cls, given: Any) -> Any:
-        """Amounts in a currency that has a rate become dollars; others are left to their fields' own messages."""
-        rates = given.get("currencies") if isinstance(given, Mapping) else None
-        if not isinstance(rates, Mapping):
-            return given
-        usd = {code: rate.get("usd") for code, rate in rates.items() if isinstance(rate, Mapping)}
-        known = {code: rate for code, rate in usd.items() if isinstance(rate, int | float)}
-        return {
-            key: value if key == "currencies" else _converted(value, known) for key, value in given.items()
-        }
-
     @model_validator(mode="after")
     def _known_currencies(self) -> Prices:
         for code in self.currencies:
@@ -149,17 +131,3 @@ class Prices(Section):
                 f"show_in {self.show_in!r} has no rate; write currencies: {{{self.show_in}: {{usd: …, date: …}}}}"
             )
         return self
-
-
-def _converted(given: Any, usd: Mapping[str, float]) -> Any:
-    """Every amount inside `given` whose currency has a rate, in dollars."""
-    if isinstance(given, Mapping):
-        return {key: _converted(value, usd) for key, value in given.items()}
-    if isinstance(given, list | tuple):
-        return [_converted(value, usd) for value in given]
-    match = _MONEY.fullmatch(given.strip()) if isinstance(given, str) else None
-    if match is None:
-        return given
-    number, scale, code, rest = match.groups()
-    rate = usd.get(_SPELLED.get(code, code))
-    return given if rate is None else f"{float(number) * rate!r} {scale}USD{rest}"

@@ -78,12 +78,24 @@ class Unit:
         if isinstance(given, bool) or not isinstance(given, int | float | str):
             raise ValueError(f"expected a quantity, found {_kind(given)}; write for example {self.example}")
         if isinstance(given, str):
-            return units.parse(given, self.unit)
+            return self._parsed(given, info)
         if not math.isfinite(given):
             raise ValueError(f"{given} is not a finite number; write for example {self.example}")
         if from_file(info) and not self.bare and given != 0:
             raise ValueError(f"{given} has no unit; write for example {self.example}")
         return float(given)
+
+    def _parsed(self, given: str, info: ValidationInfo) -> float:
+        """The SI number of a quantity; amounts in other currencies by the rates under `prices.currencies`."""
+        rates = (info.context or {}).get("rates", {})
+        try:
+            return units.parse(given, self.unit, rates=rates)
+        except units.UnitError as error:
+            if "exchange rate" not in error.message:
+                raise
+            code = next(code for code in units.CURRENCIES if f"in {code}," in error.message)
+            rate = f"prices: {{currencies: {{{code}: {{usd: …, date: …}}}}}}"
+            raise ValueError(f"{error.message}; write it in USD, or give the rate: {rate}") from None
 
     def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
         return before_with_info(self.read, handler(source))
