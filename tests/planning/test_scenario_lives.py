@@ -194,3 +194,19 @@ def test_a_restart_goes_back_to_the_queue() -> None:
     book = simulated("policy: restart, queue: 30 min", lives=100)["ledger_gpu_s"]
     swapped = simulated("policy: spare-swap", lives=100)["ledger_gpu_s"]
     assert book["queue"] > 0 == swapped["queue"]
+
+
+def test_long_lives_stand_for_several_draws(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The mean and the spread stay when a fifth of the lives is played through; work is each draw's own."""
+    from argosy.reliability import drawn
+
+    here = context(scenario(EVERYTHING)).drawn(1000, 2)
+    life = fleet_life(here, 1e11)
+    work = np.linspace(5, 15, 1000) * DAY
+    whole = life.lives(work, 1000, 3)
+    monkeypatch.setattr(drawn, "MOST_EVENTS", 0.0)
+    fewer = life.lives(work, 1000, 3)
+    assert drawn.lives_within(fewer.closed_form, work, life.hazards, 1000) == drawn.FEWEST
+    assert fewer.seconds["productive"] == pytest.approx(work)
+    assert fewer.ettr.mean() == pytest.approx(whole.ettr.mean(), abs=4 * whole.ettr.std() / 200**0.5)
+    assert fewer.wall_s == pytest.approx(sum(fewer.seconds.values()))
