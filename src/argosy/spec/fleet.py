@@ -99,7 +99,9 @@ class Fabric(Section):
         None, "catalog name of the switch", "the catalog's switch for this link rate and protocol"
     )
     switches: dict[Tier, str] = setting(
-        dict, "catalog names of the switches of single tiers: `leaf`, `spine`, `core`", "`switch` in every tier"
+        dict,
+        "catalog names of the switches of single tiers: `leaf`, `spine`, `core`",
+        "`switch` in every tier",
     )
     link_rates: dict[Literal["leaf-spine", "spine-core"], BitsPerSecond] = setting(
         dict, "rate of the links between switches, where it is not that of the cards", "`link`"
@@ -173,7 +175,9 @@ class Storage(Section):
         None, "sustained bandwidth of one storage server", "what its cards on the storage fabric carry", gt=0
     )
     bytes_per_token: Bytes = setting(
-        4.0, "bytes that the data loader reads per token", "assumption: token ids of 4 bytes; images need more"
+        4.0,
+        "bytes that the data loader reads per token",
+        "assumption: token ids of 4 bytes; images need more",
     )
 
 
