@@ -336,3 +336,17 @@ def test_everyone_to_everyone_is_counted_as_if_message_by_message(routing):
     pairs = (source != end) & (rail[source] == rail[end])
     single = wires.card_load(source[pairs], end[pairs], np.full(pairs.sum(), 3.0))
     assert wires.everyone_load(ranks, rail, 3.0)[: wires.fabric_links] == pytest.approx(single)
+
+
+@pytest.mark.parametrize("ranks", [2, 3, 5, 8, 9, 13, 16, 100, 1000])
+@pytest.mark.parametrize("kind", ["all_reduce", "all_gather", "broadcast"])
+def test_one_group_from_rank_zero_is_timed_as_it_lies(kind, ranks):
+    """No border is straddled that need not be, and the domain with fewest ranks sets the number of rings."""
+    topology = build(Design("rail-optimized", 128, 8, 64, 8 * CARD))
+    network = request_network(topology, Values(load_catalog().facts), "H100-SXM", "infiniband").of_one_group()
+    wires = schedule.wires_of(topology, network, "spray")
+    name = "chain" if kind == "broadcast" else "ring"
+    found = schedule.schedule(wires, network, kind, name, 1e9, np.arange(ranks)[None])
+    expected = float(network.algorithms(kind, 1e9, ranks, 1)[name])
+    assert schedule.seconds(found, network) == pytest.approx(expected, rel=0.02)
+    assert found.wire_s(1.0, 1.0) >= float(network.bound(kind, 1e9, ranks, 1)) * (1 - 1e-9)

@@ -344,3 +344,16 @@ def test_what_no_network_can_be_is_refused(arguments, why):
     ):
         with pytest.raises(ValueError, match=why):
             law(*arguments)
+
+
+def test_what_a_lone_domain_must_send_is_no_more_than_a_ring_sends():
+    """Counted on a ring laid domain by domain: what crosses into one domain is at least the law's share of M."""
+    for ranks, members in ((9, 1), (16, 8), (100, 4), (13, 5)):
+        one_pass = (ranks - 1) / ranks  # of M, over the one border into the domain
+        assert laws.lone_domain_share("all_gather", ranks, members) <= one_pass
+        assert laws.lone_domain_share("all_reduce", ranks, members) <= 2 * one_pass
+        pairs = members * (ranks - members)  # of M/N each, out of the domain
+        assert laws.lone_domain_share("all_to_all", ranks, members) == pytest.approx(pairs / ranks)
+    for kind in ("all_reduce", "all_gather", "reduce_scatter", "all_to_all", "broadcast"):
+        assert laws.lone_domain_share(kind, 8, 8) == 0.0
+    assert laws.lone_domain_share("all_gather", 9, 1) == pytest.approx(8 / 9)

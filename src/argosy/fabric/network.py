@@ -12,7 +12,7 @@ protocols, measured or from its tuning model (`argosy.fabric.pairs`). NCCL takes
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 import numpy as np
@@ -109,20 +109,31 @@ class TieredNetwork:
     exchange_few_ranks: float = 0.0
     in_network: tuple[InNetwork, ...] = ()
     leave_s: Array = 0.0
+    one_group: bool = False
+
+    def of_one_group(self) -> TieredNetwork:
+        """The same wires for a single group that begins at rank 0, as a benchmark runs it: it straddles no border that
+        it need not, and the domain that holds fewest of it sets the number of its rings.
+        """
+        return replace(self, one_group=True)
 
     def domains_spanned(self, size: Array, stride: Array) -> list[Array]:
         """How many domains of each level a group touches at worst; shape of the arguments.
 
         Groups tile the ranks from 0, so one that does not nest in its domain straddles a border: with extent
         E = size·stride, domain D and g = gcd(E, D) the worst offset is D − g, which touches ⌈(D − g + E)/D⌉
-        domains; never more than its own members.
+        domains; never more than its own members. `one_group`: those from rank 0 on.
         """
         size, stride = np.broadcast_arrays(
             np.asarray(size).astype(np.int64), np.asarray(stride).astype(np.int64)
         )
         spanned, touched = [], size
         for level in self.levels:
-            touched = np.minimum(_domains_touched(size * stride, level.size), touched)
+            if self.one_group:
+                across = np.ceil(((size - 1) * stride + 1) / level.size).astype(np.int64)
+            else:
+                across = _domains_touched(size * stride, level.size)
+            touched = np.minimum(np.maximum(across, 1), touched)
             spanned.append(touched)
         return spanned
 
@@ -215,6 +226,10 @@ class TieredNetwork:
             if depth == 0 and kind == "all_reduce" and self.in_network:
                 reduced = collectives.in_switch_all_reduce(np.asarray(bytes), partners, level.bandwidth)
                 wall = np.minimum(wall, reduced)
+            if depth and self.one_group:
+                narrow = group.fewest[depth]
+                lone = collectives.lone_domain_share(kind, group.size, narrow)
+                wall = np.maximum(wall, lone * np.asarray(bytes) / (narrow * level.bandwidth))
             bounds.append(np.where(crosses, wall, 0.0))
         return bounds
 
@@ -311,8 +326,9 @@ class _Group:
     """A group's spread over the levels, computed once per call.
 
     `outer[k]`: pieces that level k joins (the ranks themselves for k = 0), so outer[k+1] are the domains of
-    level k; `steps[k]`: rounds of one ring pass over level k's wires; `way_out[k]`: byte/s over them per ring
-    of the group, infinite where it does not cross; `leaves`: whether it leaves its scale-up domain.
+    level k; `steps[k]`: rounds of one ring pass over level k's wires; `fewest[k]`: members of such a piece;
+    `way_out[k]`: byte/s over the wires per ring of the group, infinite where it does not cross; `leaves`:
+    whether it leaves its scale-up domain.
     """
 
     def __init__(self, network: TieredNetwork, size: Array, stride: Array) -> None:
@@ -321,12 +337,23 @@ class _Group:
         self.outer += [touched.astype(float) for touched in network.domains_spanned(size, stride)]
         self.steps = [outer - touched for outer, touched in zip(self.outer, self.outer[1:], strict=False)]
         self.crosses = [steps > 0 for steps in self.steps]
+        self.fewest = list(self._fewest(network, stride))
         self.way_out = [
-            np.where(crosses, self.size / outer * level.bandwidth, np.inf)
-            for crosses, outer, level in zip(self.crosses, self.outer, network.levels, strict=False)
+            np.where(crosses, fewest * level.bandwidth, np.inf)
+            for crosses, fewest, level in zip(self.crosses, self.fewest, network.levels, strict=False)
         ]
         self.leaves = self.outer[1] > 1
         self._inside_share = 1 - network.ring_few_ranks * self.outer[1] / self.size
+
+    def _fewest(self, network: TieredNetwork, stride: Array) -> Iterator[Array]:
+        """Members of each piece that a level joins: their mean; of one group, those of the piece that holds fewest."""
+        yield np.ones_like(self.size)
+        for level, touched in zip(network.levels, self.outer[1:], strict=True):
+            mean = self.size / touched
+            if network.one_group and np.isfinite(level.size):
+                last = self.size - (touched - 1) * level.size / np.asarray(stride)
+                mean = np.where((touched > 1) & (last > 0), np.minimum(last, mean), mean)
+            yield mean
 
     def ring_share(self, depth: int) -> Array:
         """What few members of a scale-up domain get of its delivered share in a ring; else 1."""

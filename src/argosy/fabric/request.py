@@ -89,6 +89,7 @@ def collective_payload(
     if isinstance(network, TorusNetwork):
         spread = network.phases(kind, message_bytes, ranks, 1)
     else:
+        network = network.of_one_group()
         spread = group_spread(network, kind, message_bytes, ranks, 1)
     algorithms = {key: float(s) for key, s in network.algorithms(kind, message_bytes, ranks, 1).items()}
     algorithm = min(algorithms, key=lambda key: algorithms[key])

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from argosy.laws.arrays import Array, require
+from argosy.laws.arrays import Array, plain, require
 
 
 def _require_possible(message_bytes: Array, ranks: Array, bandwidth: Array, latency: Array = 0.0) -> None:
@@ -213,6 +213,25 @@ def cut_bound(kind: str, message_bytes: Array, ranks: Array, members: Array, egr
         "broadcast": crossing,
     }[kind]
     return share * message_bytes / egress
+
+
+def lone_domain_share(kind: str, ranks: Array, members: Array) -> Array:
+    """Bytes per byte of message that must enter or leave one domain of `members` of the group's N `ranks`, at least.
+
+    all_reduce 1 (its sum out, the result in), reduce_scatter and all_gather 1 − members/N, all_to_all members·(1 −
+    members/N), broadcast 1 (where the root is elsewhere). Over what the domain can send per second it is a lower bound
+    of the time. Limit: the whole group in one domain gives 0.
+    """
+    require(np.asarray(members) > 0, "members must be positive")
+    elsewhere = 1 - np.asarray(members) / ranks
+    whole = {"all_reduce": np.ones_like(elsewhere), "broadcast": np.ones_like(elsewhere)}
+    share = {
+        **whole,
+        "reduce_scatter": elsewhere,
+        "all_gather": elsewhere,
+        "all_to_all": members * elsewhere,
+    }[kind]
+    return plain(np.where(elsewhere > 0, share, 0.0))
 
 
 def in_switch_all_reduce(message_bytes: Array, ranks: Array, bandwidth: Array) -> Array:
