@@ -183,3 +183,12 @@ def test_many_loads_at_once_are_what_they_are_one_by_one(values: Values) -> None
         assert together.pue[index] == pytest.approx(alone.pue, rel=2e-5)
         assert together.pue_by_month[index] == pytest.approx(alone.pue_by_month, rel=5e-5)
         assert together.mean.meter_w[index] == pytest.approx(alone.mean.meter_w, rel=2e-5)
+
+
+def test_too_few_rack_circuits_are_told(values: Values) -> None:
+    load = h100(values)
+    few = around(values, load, PowerTree(rack=PowerStage(rating=30e3, count=400)))
+    assert few.tree.levels["rack"].usable_w == pytest.approx(400 * 30e3 * 0.8)
+    assert any(problem.startswith("rack: the peak") for problem in few.tree_problems)
+    many = around(values, load, PowerTree(rack=PowerStage(rating=30e3, count=700)))
+    assert many.tree_problems == ()

@@ -114,12 +114,16 @@ class Tree:
 def size_inside(
     values: Values, settings: PowerTree, racks: Array, rack_w: Array, it_peak_w: Array
 ) -> dict[str, Level]:
-    """Racks, PDUs and UPS for `it_peak_w` watts at the nodes' cap in `racks` racks of at most `rack_w` watts each."""
+    """Racks, PDUs and UPS for `it_peak_w` watts at the nodes' cap in `racks` racks of at most `rack_w` watts each.
+
+    A count of rack circuits in the scenario is what there is; else every rack has its own.
+    """
     rack = settings.rack
     derating = settings.derating
     rating = rack.rating if rack.rating is not None else rack_w / derating
-    circuits, given = _spared(racks, rack.redundancy or "N"), rack.rating is not None
-    levels = {"rack": Level("rack", rating, circuits, rack.redundancy or "N", derating, given, not given)}
+    redundancy, given = rack.redundancy or "N", rack.rating is not None or rack.count is not None
+    circuits = _spared(racks, redundancy) if rack.count is None else float(rack.count)
+    levels = {"rack": Level("rack", rating, circuits, redundancy, derating, given, not given)}
     delivered = it_peak_w + levels["rack"].loss_w(values, it_peak_w)
     for name in ("pdu", "ups"):
         levels[name] = _sized(values, settings, name, delivered)
