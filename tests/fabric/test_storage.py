@@ -7,7 +7,7 @@ import pytest
 
 from argosy.fabric.analysis import links
 from argosy.fabric.fleet import fleet_topology
-from argosy.fabric.storage import StorageLoad, carried_bytes_per_s, storage_account
+from argosy.fabric.storage import StorageLoad, carried_bytes_per_s, reads_problem, storage_account
 from argosy.planning.context import context
 from argosy.planning.storage_load import storage_load
 from argosy.spec import Fleet
@@ -88,3 +88,11 @@ def test_bursts_and_reads_of_a_scenario(tmp_path):
     slow = storage_account(fleet_topology(asked, asked.fabrics[1]), 4e12, StorageLoad(0.0, 1e12))
     assert slow["checkpoint_burst_s"] == pytest.approx(1e12 / slow["carried_bytes_per_s"])
     assert slow["carried_bytes_per_s"] < 4e12
+
+
+def test_reads_beyond_the_storage_are_a_problem():
+    asked = fleet(bandwidth="400 GB/s")
+    topology = fleet_topology(asked, asked.fabrics[1])
+    assert reads_problem(storage_account(topology, 400e9, StorageLoad(399e9, 1.0))) is None
+    told = reads_problem(storage_account(topology, 400e9, StorageLoad(800e9, 1.0)))
+    assert "2.0 times" in told and "storage.bandwidth of 800 GB/s" in told

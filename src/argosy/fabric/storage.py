@@ -75,6 +75,18 @@ def storage_account(topology: Topology, bandwidth: float, load: StorageLoad) -> 
     }
 
 
+def reads_problem(account: dict[str, Any]) -> str | None:
+    """What is wrong where dataset reads need more than the storage and its fabric deliver; None where they do not."""
+    share = account["reads_fraction"]
+    if share is None or share <= 1:
+        return None
+    needed = account["reads_bytes_per_s"] / 1e9
+    return (
+        f"dataset reads of up to {needed:,.0f} GB/s are {share:.1f} times what storage and its fabric deliver: it closes "
+        f"with storage.bandwidth of {needed:,.0f} GB/s, or fewer storage.bytes_per_token"
+    )
+
+
 def management_design(design: Design, others: list[Topology]) -> Design:
     """A management fabric: a port of every node, and of every switch of the other fabrics."""
     switches = sum(tier.switches for topology in others for tier in tiers(topology.cables))

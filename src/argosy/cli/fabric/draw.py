@@ -117,7 +117,7 @@ def _of_scenario(path: Path, role: str, with_network: bool) -> tuple[dict[str, A
     from argosy.fabric import build_network
     from argosy.fabric.fleet import fleet_topology
     from argosy.fabric.request import fabric_payload
-    from argosy.fabric.storage import storage_account
+    from argosy.fabric.storage import reads_problem, storage_account
     from argosy.planning.context import context
     from argosy.planning.storage_load import storage_load
     from argosy.spec import load
@@ -130,6 +130,8 @@ def _of_scenario(path: Path, role: str, with_network: bool) -> tuple[dict[str, A
         if topology.design.servers and row["role"] == "storage":
             bandwidth = fleet.storage_bandwidth_bytes_per_s
             row["storage"] = storage_account(topology, bandwidth, storage_load(setting))
+            if (problem := reads_problem(row["storage"])) is not None:
+                row["problems"].append(problem)
     found = next((i for i, (known, _) in enumerate(drawn) if known == role), None)
     if found is None:
         known = ", ".join(dict.fromkeys(name for name, _ in drawn))
