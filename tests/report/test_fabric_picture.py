@@ -88,7 +88,10 @@ def test_files_by_their_ending(tmp_path, capsys):
     page = tmp_path / "page.html"
     save(picture(drawing(build(DESIGNS[1]))), page)
     assert "http://" not in page.read_text(encoding="utf-8").replace("http://www.w3.org", "")
-    capsys.readouterr()
+    one = ["fabric", "--topology", "rail-only", "--hosts", "8", "--nics-per-host", "4", "--radix", "16"]
+    two = ["--picture", str(paths[0]), "--picture", str(paths[1])]
+    assert run([*one, "--traffic", "permutation", *two]) == 1
+    assert "no links between switches" in capsys.readouterr().err
     assert run([*asked, "--picture", str(tmp_path / "x.bmp")]) == 1
     assert ".svg, .png, .html" in capsys.readouterr().err
 

@@ -29,7 +29,12 @@ def draw_pictures(topology: Any, run: Any, traffic: str | None, paths: list[Path
     if len(paths) == 2:
         title = f"{topology.design.topology}: load of every link under {traffic} traffic"
         why = f"{run.routing} routing; 1 is a link's whole rate; flows in balance, no packets: bursts are not shown"
-        charts.append(heat_map(heat(topology, *load), title, why))
+        maps = heat(topology, *load)
+        if not maps:
+            raise typer.BadParameter(
+                "this fabric has no links between switches: leave the second --picture out"
+            )
+        charts.append(heat_map(maps, title, why))
     for path, chart in zip(paths, charts, strict=True):
         save(chart, path)
         print(f"argosy: wrote {path}", file=sys.stderr)
