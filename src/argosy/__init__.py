@@ -17,7 +17,8 @@ if TYPE_CHECKING:
     from argosy.api import Plan, calibrate, compare, plan, recommend, sensitivity, simulate
     from argosy.facts import Fact
     from argosy.ledger import Ledger
-    from argosy.spec import Scenario, load, loads
+    from argosy.spec.load import load, loads
+    from argosy.spec.scenario import Scenario
 
 __version__ = "0.1.0"
 __all__ = [

@@ -197,9 +197,9 @@ def _plan_stage(context: Context, given: Training, stage: Stage, on: Machine) ->
         peak, capacity, fixed, given.search.micro_batch_max,
         rank=ranked_by(context, given.search.objective),
     )  # fmt: skip
+    if given.search.objective == "time":
+        found = by_schedule(found, job, on.device, on.network, on.stack)
     if found.best is not None:
-        if given.search.objective == "time":
-            found = by_schedule(found, job, on.device, on.network, on.stack)
         layouts = found.best.layouts.take(slice(0, 1))
         return StagePlan(
             stage, job, layouts, found.best.take(slice(0, 1)), needed(layouts), found, True, device_bytes

@@ -76,7 +76,7 @@ def _ledger_row(name: str, line: Mapping[str, float]) -> list[str]:
 
 
 def _signed(value: float, writer: Any) -> str:
-    return ("−" if value < 0 else "+") + writer(abs(value))
+    return f"{'−' if value < 0 else '+'}{writer(abs(value))}"
 
 
 def _banded(side: Mapping[str, Any], unit: str) -> str:

@@ -69,8 +69,8 @@ def _simulation(answer: Mapping[str, Any]) -> str:
         if seconds
     ]
     return (
-        f"<p><b>goodput {write.percent(goodput['mean'])}</b> (P10–P90 {span}) over {write.count(answer['replications'])} lives</p>"
-        + table(["state", "GPU-hours", "share"], rows)
+        f"<p><b>goodput {write.percent(goodput['mean'])}</b> (P10–P90 {span}) "
+        f"over {write.count(answer['replications'])} lives</p>" + table(["state", "GPU-hours", "share"], rows)
     )
 
 

@@ -50,7 +50,8 @@ def _dask(address: str) -> Iterator[tuple[Executor, int]]:
     except ImportError:
         raise FactError("Dask is not installed: pip install 'argosy[dask]'") from None
     try:
-        client: Any = Client(address, timeout=PATIENCE, set_as_default=False)
+        connect: Any = Client
+        client = connect(address, timeout=PATIENCE, set_as_default=False)
     except (OSError, ValueError) as error:
         raise FactError(f"no Dask scheduler answers at {address} ({error})") from None
     with client:

@@ -254,49 +254,46 @@ def _rejected(
     question: Question, candidates: list[Candidate], within: list[Candidate], figure: str, most: int = 5
 ) -> list[dict[str, Any]]:
     """The leading plan of every other choice of the listed fields, and why it lost; then what could not run, by reason."""
-    rows = []
     named = [axis.path for axis in question.free if axis.path != COUNT]
-    best = within[0] if within else None
-    seen = {tuple(each.free[path] for path in named) for each in within[:OPTIONS]} if named else set()
-    able = sorted(
-        (each for each in candidates if each.figures is not None), key=lambda each: _value(each, figure)
-    )
-    for each in able:
-        group = tuple(each.free[path] for path in named)
-        broken = each.broken(question.limits)
-        if best is None or group in seen or len(rows) >= most:
-            continue
-        same = [other for other in within if tuple(other.free[path] for path in named) == group]
-        chosen = same[0] if same else each
-        seen.add(group)
-        assert chosen.figures is not None and best.figures is not None
-        worse = chosen.figures[figure] / best.figures[figure] - 1 if best.figures[figure] else 0.0
-        reasons = (
-            [f"exceeds {limit.name} by {limit.excess(each.figures):.1%}" for limit in broken if each.figures]
-            if not same
-            else []
+    rows: list[dict[str, Any]] = []
+    if within and named:
+        able = sorted(
+            (each for each in candidates if each.figures is not None), key=lambda each: _value(each, figure)
         )
-        rows.append(
-            {
-                "free": chosen.free,
-                "figures": chosen.figures,
-                "why": "; ".join(reasons) or f"{worse:+.1%} in {figure} against the best",
-            }
-        )
-    reasons: dict[str, int] = {}
+        groups: dict[tuple[Any, ...], list[Candidate]] = {}
+        for each in able:
+            groups.setdefault(tuple(each.free[path] for path in named), []).append(each)
+        for each in within[:OPTIONS]:
+            groups.pop(tuple(each.free[path] for path in named), None)
+        rows = [_runner_up(question, members, within[0], figure) for members in list(groups.values())[:most]]
+    idle: dict[str, int] = {}
     for each in candidates:
         if each.figures is None:
-            reasons[each.reason] = reasons.get(each.reason, 0) + 1
-    rows += [
-        {"free": None, "figures": None, "why": f"{number} cannot run: {reason}"}
-        for reason, number in sorted(reasons.items(), key=lambda item: -item[1])[:most]
+            idle[each.reason] = idle.get(each.reason, 0) + 1
+    ranked = sorted(idle.items(), key=lambda item: -item[1])[:most]
+    return rows + [
+        {"free": None, "figures": None, "why": f"{number} cannot run: {reason}"} for reason, number in ranked
     ]
-    return rows
+
+
+def _runner_up(question: Question, members: list[Candidate], best: Candidate, figure: str) -> dict[str, Any]:
+    """The best of one choice of the listed fields that keeps the limits, else the best of all; and why it lost."""
+    keeping = [each for each in members if not each.broken(question.limits)]
+    chosen = (keeping or members)[0]
+    assert chosen.figures is not None and best.figures is not None
+    why = [
+        f"exceeds {limit.name} by {limit.excess(chosen.figures):.1%}"
+        for limit in chosen.broken(question.limits)
+    ]
+    if not why:
+        ratio = chosen.figures[figure] / best.figures[figure] if best.figures[figure] else 1.0
+        why = [f"{ratio - 1:+.1%} in {figure} against the best"]
+    return {"free": chosen.free, "figures": chosen.figures, "why": "; ".join(why)}
 
 
 def _relaxations(question: Question, able: list[Candidate]) -> list[dict[str, Any]]:
     """For each limit, the plan that keeps all others and exceeds it least: by how much it would have to give way."""
-    rows = []
+    rows: list[dict[str, Any]] = []
     for limit in question.limits:
         others = [each for each in question.limits if each is not limit]
         keeping = [each for each in able if not each.broken(others)]

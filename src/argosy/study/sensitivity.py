@@ -238,9 +238,8 @@ def _sobol(
     def outputs(points: np.ndarray) -> np.ndarray:
         return subject.at(dict(zip(paths, points, strict=True)))
 
-    found = sobol_indices(
-        func=outputs, n=samples, dists=[norm()] * len(paths), rng=np.random.default_rng(seed)
-    )
+    normals: Any = [norm()] * len(paths)
+    found: Any = sobol_indices(func=outputs, n=samples, dists=normals, rng=np.random.default_rng(seed))
     interval = found.bootstrap(confidence_level=0.9, n_resamples=200)
     width = spread["p90"] - spread["p10"]
     rows = []

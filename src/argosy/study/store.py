@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -50,7 +50,7 @@ class Store:
         """Whether the chunk of that name is finished."""
         return self._file(name).is_file()
 
-    def write(self, name: str, columns: dict[str, Sequence[Any]]) -> None:
+    def write(self, name: str, columns: Mapping[str, Sequence[Any]]) -> None:
         """Keep a chunk's rows, given as columns of equal length: floats, whole numbers or text; None is null."""
         partial = self.folder / f"{name}{_PARTIAL}"
         connection = connect()
@@ -87,7 +87,10 @@ def connect() -> duckdb.DuckDBPyConnection:
     """An in-memory database that loads no extension from anywhere."""
     import duckdb
 
-    settings = {"autoinstall_known_extensions": False, "autoload_known_extensions": False}
+    settings: dict[str, str | bool | int | float | list[str]] = {
+        "autoinstall_known_extensions": False,
+        "autoload_known_extensions": False,
+    }
     return duckdb.connect(":memory:", config=settings)
 
 
