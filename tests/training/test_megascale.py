@@ -16,7 +16,7 @@ MEGASCALE = replace(MEGATRON, attention="flash2")
 EXPOSED = Overlap(tp=False, dp=False, pp=False, ep=False, cp=False)
 MODEL = ModelArchitecture(
     name="175b", layers=96, hidden=12288, heads=96, kv_heads=96, head_dim=128, ffn=49152,
-    gated_ffn=False, vocab=64000, norm="layernorm",
+    gated_ffn=False, vocab=64000, norm="layernorm", attention_bias=True, attention_output_bias=True, ffn_bias=True,
 )  # fmt: skip
 PARALLEL = MODEL.model_copy(update={"parallel_block": True, "norms_per_layer": 1})
 WINDOWED = PARALLEL.model_copy(update={"sliding_window": 1024, "windowed_layers": tuple(range(96))})

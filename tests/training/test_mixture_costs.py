@@ -119,3 +119,24 @@ def test_rotary_positions_in_separate_operations_move_six_times_as_much(device, 
     )
     rotated = 4096 * (32 + 8) * 128 * 2.0 * 2  # tokens × heads × dimension × BF16, read and written
     assert apart - fused == pytest.approx(5 * rotated / (3.35e12 * device.curves.memory_efficiency))
+
+
+def test_what_deepseek_drops_is_made_again_without_attention(device, deepseek_v3):
+    """Norms, the widening products of latent attention and the activations; the scores' kernel keeps its output."""
+    work = work_of(deepseek_v3, Layouts.one(**LAYOUT))
+    stack = Stack.preset("deepseek")
+    again = compute_costs(device, stack, "bf16", work, np.array([1])).recompute
+    assert again.attention == 0
+    widening = 2 * 4096 * (1536 * 128 * 192 + 512 * 128 * 256)  # queries, then keys and values, all heads
+    assert again.gemm_flops == pytest.approx(widening)
+    megatron = costs(device, work, recompute=1).recompute
+    assert megatron.attention > 0 and megatron.gemm_flops == 0
+
+
+def test_dropout_and_early_layer_norms_move_what_their_kernels_do(device, small):
+    work = work_of(small, Layouts.one(), "dense")
+    plain, early = (costs(device, work, dropout=d, memory_traffic=1.0) for d in (False, True))
+    hidden = 4096 * 4096 / (3.35e12 * device.curves.memory_efficiency)  # elements over the memory's rate
+    assert early.forward.memory - plain.forward.memory == pytest.approx(2 * 1 * hidden)  # two masks
+    # Per residual dropout's gradient reads 2 + 1 and writes 2; per norm the operands are read again, 2 + 2.
+    assert early.backward.memory - plain.backward.memory == pytest.approx(2 * (5 + 4) * hidden)

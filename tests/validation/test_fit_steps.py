@@ -70,13 +70,13 @@ def test_the_shipped_table_is_complete_and_used():
                 assert stack_facts()[path].value == entry["value"]
     aside = table["errors"]["dense, A100 and H100"]["aside"]
     fitted = table["errors"]["dense, A100 and H100"]["fitted"]
-    assert aside["mape"] < 0.07
+    assert aside["mape"] < 0.06 and abs(aside["bias"]) < 0.025
     everything = table["errors"]["all dense"]
     assert everything["aside"]["n"] >= 0.24 * (everything["aside"]["n"] + everything["fitted"]["n"])
     assert fitted["n"] > 400
     mixtures = table["errors"]["mixtures of experts"]
     assert mixtures["aside"]["n"] >= 0.25 * (mixtures["aside"]["n"] + mixtures["fitted"]["n"])
-    assert mixtures["aside"]["mape"] < 0.16
+    assert mixtures["aside"]["mape"] < 0.13
 
 
 def test_containers_that_the_second_stage_never_sees():

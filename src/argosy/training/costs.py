@@ -12,7 +12,7 @@ import numpy as np
 from argosy.training import kernels
 from argosy.training.device import Device
 from argosy.training.layout import FULL, SELECTIVE
-from argosy.training.memory_traits import memory_traits
+from argosy.training.memory_traits import MemoryTraits, memory_traits
 from argosy.training.stack import Stack
 from argosy.workload.operations import Attention, Gemm, LayerWork
 
@@ -79,18 +79,22 @@ def compute_costs(device: Device, stack: Stack, precision: str, work: LayerWork,
     attentions = [_attention(device, stack, attention) for attention in work.attentions]
     memory = [_memory(device, stack, operation) for operation in work.memory_operations]
     forward, backward, weight, routed = Parts(), Parts(), 0.0, Parts()
+    made, remade = made_again(memory_traits(stack.name)), Parts()
     for gemm, (f, b, w) in zip(work.gemms, gemms, strict=True):
         forward, backward, weight = forward + f, backward + b, weight + w
         routed = routed + f if is_expert(gemm) else routed
+        remade = remade + f if gemm.name in made else remade
     core = Parts()
     for f, b in attentions:
         forward, backward, core = forward + f, backward + b, core + f
     for operation, (f, b) in zip(work.memory_operations, memory, strict=True):
         forward, backward = forward + f, backward + b
         routed = routed + f if operation.name in ROUTING else routed
+        remade = remade + f if operation.name in made else remade
     parameters = work.extra["dense_parameters"] + work.extra["expert_parameters"]
     backward = backward + Parts(memory=kernels.memory_time(device, parameters * stack.weight_traffic, 0.0))
-    selected = routed if stack.recomputes_experts else _selected(forward, core, stack)
+    selected = remade if made else _selected(forward, core, stack)
+    selected = routed if stack.recomputes_experts else selected
     again = forward * (recompute == FULL) + selected * (recompute == SELECTIVE)
     return Compute(forward, backward, again, weight)
 
@@ -102,6 +106,32 @@ FUSED = ("experts_activation", "experts_bias")
 # Bytes that rotary positions move as PyTorch's operations (multiply by cosines; halves negated and joined,
 # multiplied by sines; sum; join: 24 bytes per element forward, 20 backward) over the 4 of the fused kernel.
 UNFUSED_ROTARY = (6.0, 5.0)
+# Bytes of Megatron-LM's kernels of 2021-22 over one pass per fused operation, forward and backward. Bias, dropout and
+# residual in one kernel write the mask (2 + 2 + 2 + 1 over 6); dropout's gradient is a kernel of its own (2 + 1 + 2
+# beside 6). Apex's layer norm reads its operands once more for the gradients of its weights (2 + 2 beside 6).
+EARLY_PASSES = {"residuals": (7 / 6, 11 / 6), "norms": (1.0, 10 / 6)}
+
+
+# Which operations make a saved tensor (workload/activations.py) again.
+_MAKES = {
+    "attention_norm": ("norms", "latent_norms"),
+    "feed_forward_norm": ("norms",),
+    "queries": ("q_up", "rotary"),
+    "keys": ("kv_up", "rotary", "key_assembly"),
+    "values": ("kv_up",),
+    "activation": ("activation",),
+    "experts_activation": ("experts_activation",),
+    "shared_activation": ("shared_activation",),
+}
+
+
+def made_again(traits: MemoryTraits) -> frozenset[str]:
+    """Operations that selective recomputation runs again where a stack drops tensors one by one; none where it
+    drops attention's scores alone, or every second product.
+    """
+    if traits.selective != "core":
+        return frozenset()
+    return frozenset(name for dropped in traits.selective_drops for name in _MAKES.get(dropped, ()))
 
 
 def is_expert(gemm: Gemm) -> bool:
@@ -112,7 +142,8 @@ def is_expert(gemm: Gemm) -> bool:
 def _selected(forward: Parts, core: Parts, stack: Stack) -> Parts:
     """What selective recomputation runs again, by the stack's trait.
 
-    `core`: attention's scores and values (Korthikanti et al. 2022, arXiv:2205.05198, section 5). `products`:
+    What a stack drops one by one is `made_again`; else `core`: attention's scores and values (Korthikanti et
+    al. 2022, arXiv:2205.05198, section 5), or `products`:
     every second matrix product and all that is bound by memory, but not attention (torchtitan's per-operator
     mode).
     """
@@ -201,8 +232,10 @@ def _memory(device: Device, stack: Stack, operation: Any) -> tuple[Parts, Parts]
     passes = (operation.forward_bytes, operation.backward_bytes)
     if stack.fused_experts and operation.name in FUSED:
         passes = (0.0, 0.0)
-    if operation.name == "rotary" and not stack.fused_rotary:
-        passes = tuple(factor * b for factor, b in zip(UNFUSED_ROTARY, passes, strict=True))
+    factors = UNFUSED_ROTARY if operation.name == "rotary" and not stack.fused_rotary else (1.0, 1.0)
+    if stack.dropout:
+        factors = EARLY_PASSES.get(operation.name, factors)
+    passes = (factors[0] * passes[0], factors[1] * passes[1])
     forward, backward = (
         Parts(memory=kernels.memory_time(device, b * traffic, 0.0), launch=launch) for b in passes
     )

@@ -131,6 +131,9 @@ class Stack:
     fused_accumulation: bool = True  # weight gradients are added to their FP32 sum by the product itself
     weight_traffic: float = 0.0  # byte per parameter and micro-batch moved outside the products
     masked_windows: bool = False  # attention's kernel masks what lies outside a window instead of skipping it
+    dropout: bool = (
+        False  # hidden states pass through dropout and layer norms of 2021-22 (costs.EARLY_PASSES)
+    )
     fused_rotary: bool = True  # rotary positions in one kernel, not in PyTorch's operations
     cast_orientations: int = 1  # 2: operands are converted along rows and along columns (a scale per row)
     tp_gather_bytes: float = 2.0  # per element that tensor-parallel ranks gather (1: converted to FP8 before)
@@ -202,6 +205,7 @@ _FSDP1 = {
 # into one flat tensor and divides it: twice 2 + 2. FSDP2 copies gathered weights out in both passes, 2 + 2
 # each, and gradients into an FP32 buffer, 2 + 4.
 _SEPARATE_SUM = {"fused_accumulation": False, "weight_traffic": 6.0}
+_EARLY = {"attention": "unfused", "dropout": True, **_SEPARATE_SUM}
 _FLAT = {"fused_accumulation": False, "weight_traffic": 8.0}
 # NVIDIA-NeMo/Megatron-Bridge on GitHub, scripts/performance/configs: settings, not measurements.
 _RECIPES = "Megatron-Bridge's published recipe files"
@@ -211,8 +215,8 @@ _COPIED = {"fused_accumulation": False, "weight_traffic": 14.0}
 # Preset → (traits, numbers that differ from the generic stack).
 _PRESETS: dict[str, tuple[dict[str, Any], dict[str, tuple[float, float, float, str]]]] = {
     "generic": ({"attention": "flash2"}, {}),
-    "megatron-2021": ({"attention": "unfused", **_SEPARATE_SUM}, {**_NEVER, **_NO_DP_OVERLAP}),
-    "megatron-deepspeed": ({"attention": "unfused", **_SEPARATE_SUM}, {**_NEVER, **_NO_DP_OVERLAP}),
+    "megatron-2021": (_EARLY, {**_NEVER, **_NO_DP_OVERLAP}),
+    "megatron-deepspeed": (_EARLY, {**_NEVER, **_NO_DP_OVERLAP}),
     "megatron-core": ({"attention": "flash3"}, {}),
     "megatron-bridge": (
         {"attention": "flash3", "dispatcher": "node-limited"},
@@ -330,6 +334,7 @@ _NUMBERS = {f.name for f in fields(Stack)} - {
     "fused_accumulation",
     "weight_traffic",
     "masked_windows",
+    "dropout",
     "fused_rotary",
     "cast_orientations",
     "tp_gather_bytes",

@@ -80,15 +80,15 @@ def grade(job: Job, device: Device, stack: Stack, gpus: int = 1) -> tuple[str, l
     measured-like: dense, BF16 or FP16, an accelerator whose kernels were measured, a stack that is named.
     interpolated: one of these is off: a generic stack, a narrower format, more accelerators (`gpus`) than any
     measured run.
-    extrapolated: no kernel measurements of the accelerator, or routed experts, whose step times were not in
-    the fit.
+    extrapolated: no kernel measurements of the accelerator, or routed experts, whose step times fit less well
+    (each model predicted from the others sets this grade's residual).
     """
     curves = device.curves
     severe, mild = [], []
     if curves.relative_of:
         severe.append(f"{device.name} has no kernel measurements; those of {curves.relative_of} stand in")
     if job.model.moe:
-        severe.append("mixtures of experts were not in the fit of step times")
+        severe.append("mixtures of experts fit their measurements less well than dense models")
     if stack.name == "generic":
         mild.append("the software stack is not named")
     if job.precision not in ("bf16", "fp16"):

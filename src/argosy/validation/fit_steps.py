@@ -211,7 +211,7 @@ def leave_one_out(found: list[Sample], values: np.ndarray) -> tuple[np.ndarray, 
     for source in sorted({s.source for s in found}):
         inside = np.array([s.source == source for s in found])
         others = [s for s, own in zip(found, inside, strict=True) if not own]
-        vector, _ = fit(others, PARAMETERS, begin=values, evaluations=10)
+        vector, _ = fit(others, PARAMETERS, begin=values, evaluations=4)
         vectors.append(vector)
         relative[inside] = relative_errors(
             [s for s, own in zip(found, inside, strict=True) if own], PARAMETERS, vector

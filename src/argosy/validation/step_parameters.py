@@ -58,6 +58,7 @@ class Parameter:
 _CLOCK = "rate of matrix products over a whole step, over that of a short benchmark"
 _MEMORY = "share of nameplate memory bandwidth that streaming kernels reach"
 _TRITON = "share of peak that Triton's attention reaches forward on long sequences"
+_FLASH3 = "share of peak that fused attention of training libraries reaches forward on long sequences"
 _BACKWARD = "FLOP/s of attention's backward over its forward"
 _HOST = "s of host time to queue one layer's forward pass"
 _TRAFFIC = "bytes that element-wise kernels move over one pass per fused operation"
@@ -86,6 +87,7 @@ PARAMETERS = (
     ),
     Parameter("attention.forward_ceiling.triton.ampere", 0.325, 0.08, 0.1, 0.6, _TRITON),
     Parameter("attention.forward_ceiling.triton.hopper", 0.25, 0.08, 0.1, 0.6, _TRITON),
+    Parameter("attention.forward_ceiling.flash3.hopper", 0.655, 0.05, 0.5, 0.75, _FLASH3),
     Parameter("attention.backward_ratio.flash3.hopper", 0.80, 0.07, 0.4, 1.1, _BACKWARD),
     Parameter("attention.backward_ratio.flash3.blackwell", 0.80, 0.07, 0.4, 1.1, _BACKWARD),
     Parameter("stack.host_layer_s", 0.95e-3, 0.1e-3, 0.05e-3, 3e-3, _HOST, MEGATRON_2021),
