@@ -191,26 +191,16 @@ def binary_trees(count: int) -> tuple[Array, Array]:
     return first, np.where(moved < 0, -1, (moved + 1) % count)
 
 
-def depth(parents: Array) -> int:
-    """Edges from the root to the furthest number."""
-    deep, at = 0, parents
-    while (at >= 0).any():
-        deep += 1
-        at = np.where(at >= 0, parents[at], -1)
-    return deep
-
-
 def deepest(parents: Array) -> Array:
-    """The numbers on the way from the furthest one to the root."""
-    best: list[int] = []
-    for start in (
-        range(len(parents) - 1, -1, -1) if len(parents) < 256 else [len(parents) - 1, len(parents) - 2]
-    ):
-        way = [start]
-        while parents[way[-1]] >= 0:
-            way.append(int(parents[way[-1]]))
-        best = way if len(way) > len(best) else best
-    return np.array(best)
+    """The numbers on a longest way from a leaf to the root."""
+    height, at = np.zeros(len(parents), dtype=np.int64), parents
+    while (at >= 0).any():
+        height += at >= 0
+        at = np.where(at >= 0, parents[at], -1)
+    way = [int(np.argmax(height))]
+    while parents[way[-1]] >= 0:
+        way.append(int(parents[way[-1]]))
+    return np.array(way)
 
 
 def across_trees(group: Group, message: float, phase: str = "trees") -> Iterator[Step]:
