@@ -20,6 +20,7 @@ from argosy.fabric import pairs
 from argosy.fabric.build import Transport, network_over
 from argosy.fabric.fit_collectives import SIZES
 from argosy.fabric.imports.nccl_tests import Benchmark
+from argosy.fabric.network import TieredNetwork
 from argosy.fabric.topologies import Design, build
 from argosy.facts import Values, load_catalog
 from argosy.laws import collectives
@@ -56,7 +57,7 @@ def expect(
     the fit.
     """
     size = np.array([point.bytes for point in run.points])
-    central, drawn = network(values), network(values.sample(DRAWS, SEED))
+    central, drawn = (_benchmarked(network(own)) for own in (values, values.sample(DRAWS, SEED)))
     from argosy.fabric.imports.spread import platform_spread, range_of, warmed_up
 
     which = range_of(size)
@@ -112,6 +113,11 @@ def node_network(
     return of
 
 
+def _benchmarked(network: Any) -> Any:
+    """The network as a benchmark sees it: one group from rank 0 on."""
+    return network.of_one_group() if isinstance(network, TieredNetwork) else network
+
+
 def node_of(device: str) -> tuple[Any, Any, int]:
     """The catalog's accelerator, the first node that carries it (None without one), and the accelerators that scale-up
     links join beyond one node (1: none beyond). FactError for a device that is not known.
@@ -135,9 +141,8 @@ def model_of_run(device: str, ranks: int, nodes: int, protocol: str, size: np.nd
     entry, node, joined = node_of(device)
     cards, rate = int(node.facts["nics"].value), float(node.facts["nic_rate"].value)
     build_of = node_network(entry.name, -(-ranks // nodes), nodes, cards, rate, protocol, joined)
-    return np.asarray(
-        build_of(Values(load_catalog().facts)).collective("all_reduce", size, ranks, 1), dtype=float
-    )
+    network = _benchmarked(build_of(Values(load_catalog().facts)))
+    return np.asarray(network.collective("all_reduce", size, ranks, 1), dtype=float)
 
 
 def fit_errors(generation: str, kind: str) -> np.ndarray:
