@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import random
+import re
+from dataclasses import replace
+
 import networkx as nx
 import numpy as np
 import pytest
@@ -164,6 +168,14 @@ def test_oversubscription_found_from_the_cables():
         (Design("dragonfly+", 64, 17, 8, RATE), "no room for a host of 17 cards"),
         (Design("torus", 60, 1, 0, RATE, shape=(3, 4, 5), twist=True), "must be n, n, 2n"),
         (Design("supernode", 8, 1, 0, RATE), "generation '' is not known"),
+        (
+            Design("fat-tree", 99, 1, 64, RATE, kinds=(("leaf", SwitchKind("", 64, 2e11)),)),
+            "leaf .* too slow",
+        ),
+        (
+            Design("fat-tree", 99, 1, 64, RATE, kinds=(("spine", SwitchKind("", 64, 2e11)),)),
+            "spine .* too slow",
+        ),
         (Design("fat-tree", 8, 1, 64, RATE, missing=(9,)), "numbered 0 to 7, not 9"),
         (Design("multi-pod", 8, 8, 64, RATE, pods=9), "9 pods need at least 9 hosts"),
         (Design("multi-pod", 8, 8, 64, RATE, pods=2, tiers=2), "three tiers, not 2"),
@@ -338,14 +350,43 @@ def test_the_largest_dragonfly():
 def test_a_design_that_does_not_close_says_what_would():
     topology = build(Design("rail-optimized", 512, 8, 64, RATE, tiers=2))
     (problem,) = [text for text in topology.problems if "full mesh" in text]
-    assert (
-        "--radix spine:128" in problem
-        and "one more tier" in problem
-        and "at most 2048 hosts in all" in problem
-    )
+    assert problem.endswith("of 128 ports (--radix spine:128), or 3 tiers, or at most 256 hosts in all")
     kinds = (("spine", SwitchKind("", 128)),)
     assert not build(Design("rail-optimized", 512, 8, 64, RATE, tiers=2, kinds=kinds)).problems
     assert not build(Design("rail-optimized", 512, 8, 64, RATE, tiers=3)).problems
+
+
+def misfits() -> list[Design]:
+    """Designs that do not close, drawn at random."""
+    draw, found = random.Random(5), []
+    while len(found) < 60:
+        topology = draw.choice(["fat-tree", "rail-optimized", "rail-only", "multi-pod", "dual-tor"])
+        pods = draw.randint(2, 9) if topology == "multi-pod" or draw.random() < 0.2 else None
+        tiers_asked = None if pods else draw.randint(2, 3)
+        cards, radix = draw.choice([1, 2, 4, 8]), draw.choice([5, 7, 8, 16, 32])
+        over = (("leaf-uplink", draw.choice([1.0, 1.5, 3.0])), ("spine-uplink", draw.choice([1.0, 2.0])))
+        design = Design(
+            topology, draw.randint(20, 300), cards, radix, RATE, tiers_asked, pods=pods, oversubscription=over
+        )
+        if any("full mesh" in text for text in build(design).problems):
+            found.append(design)
+    return found
+
+
+@pytest.mark.parametrize("design", misfits(), ids=str)
+def test_every_way_out_that_is_told_closes(design):
+    problem = next(text for text in build(design).problems if "full mesh" in text)
+    tier, ports = re.search(r"--radix ([\w-]+):(\d+)", problem).groups()
+    ways = [replace(design, kinds=((tier, SwitchKind("", int(ports))),))]
+    if told := re.search(r"or (\d) tiers", problem):
+        ways.append(replace(design, tiers=int(told[1])))
+    if told := re.search(r"at most (\d+) pods", problem):
+        ways.append(replace(design, pods=int(told[1])))
+    if told := re.search(r"at most (\d+) hosts", problem):
+        ways.append(replace(design, hosts=int(told[1]) * (design.pods or 1)))
+    for way in ways:
+        assert not any(f"{tier} switches cannot" in text for text in build(way).problems)
+    assert len(ways) > 1 or design.pods or "hosts" not in problem
 
 
 @pytest.mark.parametrize(

@@ -75,12 +75,13 @@ def _trees(design: Design, planes: int, rails: bool) -> Topology:
     hosts = wiring.add_nodes("host", design.hosts - design.servers, ports, 0)
     if design.servers:
         hosts = _mixed(hosts, wiring.add_nodes(design.servers_name, design.servers, ports, 0))
+    of_host = ports // planes
     trees = [
-        Tree(wiring, design, ports // planes, f"plane-{plane}/" if planes > 1 else "")
+        Tree(wiring, design, of_host, rails and of_host > 1, f"plane-{plane}/" if planes > 1 else "")
         for plane in range(planes)
     ]
     for plane, tree in enumerate(trees):
-        tree.plant(hosts, np.arange(plane, ports, planes), rails and tree.of_host > 1)
+        tree.plant(hosts, np.arange(plane, ports, planes))
         tree.grow()
     return trees[0].topology(design, wiring.finish())  # all planes are alike: the first speaks for all
 

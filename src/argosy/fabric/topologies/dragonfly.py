@@ -29,7 +29,9 @@ def dragonfly_plus(design: Design) -> Topology:
     leaf = split(design, 1, over.get("leaf-uplink", 1.0))
     spine = split(design, 2, over.get("pod-uplink", over.get("spine-uplink", 1.0)))
     cards = design.nics_per_host * design.card_ports
-    in_leaf = max((design.hosts_per_leaf or leaf.down // cards) * cards, 1) if cards <= leaf.down else leaf.down
+    in_leaf = (
+        max((design.hosts_per_leaf or leaf.down // cards) * cards, 1) if cards <= leaf.down else leaf.down
+    )
     groups, in_group, problems = _groups(design, in_leaf * spine.down // cards)
     leaves = math.ceil(in_group * cards / in_leaf)
     wiring = Wiring()
@@ -46,10 +48,14 @@ def dragonfly_plus(design: Design) -> Topology:
     ends = leaf_ids[group * leaves + low], spines[group * leaf.up + high]
     wiring.connect("leaf-spine", ends[0], ends[1], design.link_rate(1))
     notes = [] if groups == 1 else [DETOUR]
-    problems += _join_groups(wiring, spines.reshape(groups, leaf.up), spine.up, "spine-spine", design.link_rate(2), notes)
+    problems += _join_groups(
+        wiring, spines.reshape(groups, leaf.up), spine.up, "spine-spine", design.link_rate(2), notes
+    )
     cables = wiring.finish()
     domains = (Domain("leaf", in_leaf / cards), Domain("group", in_group))
-    return Topology(design, cables, domains[:1] if groups == 1 else domains, (*problems, *cables.problems()), tuple(notes))
+    return Topology(
+        design, cables, domains[:1] if groups == 1 else domains, (*problems, *cables.problems()), tuple(notes)
+    )
 
 
 def dragonfly(design: Design) -> Topology:
@@ -77,7 +83,9 @@ def dragonfly(design: Design) -> Topology:
     problems += _join_groups(wiring, router, here, "group-group", design.link_rate(1), notes)
     cables = wiring.finish()
     domains = (Domain("router", here / cards), Domain("group", in_group))
-    return Topology(design, cables, domains[:1] if groups == 1 else domains, (*problems, *cables.problems()), tuple(notes))
+    return Topology(
+        design, cables, domains[:1] if groups == 1 else domains, (*problems, *cables.problems()), tuple(notes)
+    )
 
 
 def _groups(design: Design, most: int) -> tuple[int, int, list[str]]:
@@ -91,10 +99,14 @@ def _groups(design: Design, most: int) -> tuple[int, int, list[str]]:
     in_group = math.ceil(design.hosts / groups)
     if in_group <= most:
         return groups, in_group, []
-    return groups, in_group, [
-        f"{groups} groups need {in_group} hosts each, and one has room for {most}; it closes with "
-        f"{math.ceil(design.hosts / most)} groups"
-    ]
+    return (
+        groups,
+        in_group,
+        [
+            f"{groups} groups need {in_group} hosts each, and one has room for {most}; it closes with "
+            f"{math.ceil(design.hosts / most)} groups"
+        ],
+    )
 
 
 def _join_groups(
@@ -113,7 +125,9 @@ def _join_groups(
             f"most {count * up + 1} groups, or a larger radix"
         ]
     if spare := count * up - each * (groups - 1):
-        notes.append(f"{spare} of {count * up} links out of each group stay unused: {groups - 1} groups share the rest")
+        notes.append(
+            f"{spare} of {count * up} links out of each group stay unused: {groups - 1} groups share the rest"
+        )
     one, two = np.triu_indices(groups, 1)
     link = np.arange(each)
     # Seen from a group, the others are numbered in order without itself.

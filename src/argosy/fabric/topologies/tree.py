@@ -10,12 +10,12 @@ built whole but stay partly empty are notes.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from argosy.fabric.cables import CableList, Wiring
-from argosy.fabric.topologies.design import Design, Domain, Topology, tier_name
+from argosy.fabric.topologies.design import Design, DesignError, Domain, Topology, tier_name
 from argosy.laws import topology as laws
 
 MOST_TIERS = 8  # of four ports a switch, these reach 512 hosts; nobody builds more
@@ -66,17 +66,19 @@ class Tree:
     tops).
 
     `up`: free links of each top switch; `hosts`: hosts that one block reaches; `of_host`: ports of one host
-    in this tree.
+    in this tree; `rails`, `unit`: whether each leaf serves one rail, of so many hosts.
     """
 
     wiring: Wiring
     design: Design
     of_host: int
+    rails: bool
     prefix: str = ""
     blocks: np.ndarray = field(default_factory=lambda: np.zeros((0, 1), dtype=np.int64))
     up: int = 0
     tier: int = 0
     hosts: float = 0.0
+    unit: int = 1
     domains: list[Domain] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
@@ -88,6 +90,9 @@ class Tree:
             return self.design.tiers or 3
         ports = self.design.hosts * self.of_host
         reach, tier = 1, 1  # a block reaches what its tiers' downward links multiply to
+        if self.rails and ports > split(self.design, 1, None).down:  # units are built whole
+            unit = max(split(self.design, 1, self.oversubscription(1, 2)).down, 1)
+            ports = -(-self.design.hosts // unit) * unit * self.of_host
         while reach * split(self.design, tier, None).down < ports and tier < MOST_TIERS:
             reach *= split(self.design, tier, self.oversubscription(tier, tier + 1)).down
             tier += 1
@@ -99,55 +104,61 @@ class Tree:
         own = asked.get({1: "leaf-uplink", 2: "spine-uplink"}.get(tier, f"{tier_name(tier)}-uplink"), 1.0)
         return asked.get("pod-uplink", own) if 1 < tier == tiers - 1 else own
 
-    def plant(self, hosts: np.ndarray, port: np.ndarray, rails: bool) -> None:
+    def plant(self, hosts: np.ndarray, port: np.ndarray) -> None:
         """The leaf tier, and the ports of `hosts` (their numbers `port`, shape (ports of a host,)) plugged in.
 
         With pods each has leaves of its own, all alike, whether or not hosts fill them. One switch for all takes
         every rail.
         """
-        design, tiers, of_host = self.design, self.tiers, self.of_host
-        rails = rails and tiers > 1
+        design, tiers = self.design, self.tiers
+        self.rails = rails = self.rails and tiers > 1
         ports = split(design, 1, self.oversubscription(1, tiers) if tiers > 1 else None)
         self._check_lanes(1, ports)
-        pods = design.pods or 1
-        in_pod = -(-len(hosts) // pods)
         racks = design.topology == "multi-pod" and not rails
         per_leaf = design.hosts_per_leaf or (2 if racks else None)
-        down = ports.down if per_leaf is None else per_leaf * (1 if rails else of_host)
+        down = ports.down if per_leaf is None else per_leaf * (1 if rails else self.of_host)
+        self.up = ports.up if per_leaf is None else self._links_up(down, ports, 1, tiers)
+        pods = design.pods or 1
+        in_pod = -(-len(hosts) // pods)
         pod, local = np.divmod(np.arange(len(hosts)), in_pod)
-        if rails:
-            units = -(-in_pod // down)
-            count, self.hosts = units * of_host, down
-            # The leaves of one rail are neighbours: they share spines first.
-            leaf = np.arange(of_host)[None, :] * units + (local // down)[:, None]
-            if spare := units * down - in_pod:
-                self.notes.append(f"the last unit of {down} hosts has room for {spare} more")
-        else:
-            leaf = (local[:, None] * of_host + np.arange(of_host)[None, :]) // down
-            count, self.hosts = -(-in_pod * of_host // down), down / of_host
-            if down % of_host and tiers > 1:
-                self.notes.append(
-                    f"{down} cards per leaf are no whole hosts of {of_host}: some hosts straddle two"
-                )
-            if per_leaf and in_pod % per_leaf:
-                self.notes.append(f"{in_pod} hosts per pod do not fill racks of {per_leaf}")
+        leaf, count = self._rails(local, in_pod, down) if rails else self._in_order(local, in_pod, down)
+        if racks and in_pod % (per_leaf or 1):
+            self.notes.append(f"{in_pod} hosts per pod do not fill racks of {per_leaf}")
         if tiers == 1 and count > 1:
             self.problems.append(
-                f"one tier is one switch of {ports.links} ports: it cannot take {len(hosts) * of_host} cards; "
+                f"one tier is one switch of {ports.links} ports: it cannot take {len(hosts) * self.of_host} cards; "
                 "ask for two tiers"
             )
-        self.up = ports.up if per_leaf is None else self._links_up(down, ports, 1, tiers)
         leaves = self.wiring.add_nodes(
             f"{self.prefix}leaf", pods * count, ports.links, 1, design.kind(1).name, ports.cages
         )
-        leaf = leaf + pod[:, None] * count
         rate = np.minimum(host_port_rates(design, len(hosts))[hosts], design.link_rate(0))
-        name = f"{self.prefix}host-leaf"
-        self.wiring.connect(name, hosts[:, None], leaves[leaf], rate[:, None], a_port=port[None, :])
+        plugged, name = leaves[leaf + pod[:, None] * count], f"{self.prefix}host-leaf"
+        self.wiring.connect(name, hosts[:, None], plugged, rate[:, None], a_port=port[None, :])
         self.blocks, self.tier = leaves[:, None], 1
         if design.pods:
             self.join(count, self.oversubscription(2, tiers), tier_name(2), "leaf")
             self.hosts = in_pod
+
+    def _rails(self, local: np.ndarray, in_pod: int, down: int) -> tuple[np.ndarray, int]:
+        """The leaf of every port, shape (hosts, ports of a host), and the leaves of a pod: port r of every host of a
+        unit on the unit's leaf r. The leaves of one rail are neighbours: they share spines first.
+        """
+        units = -(-in_pod // down)
+        self.hosts = self.unit = down
+        if spare := units * down - in_pod:
+            self.notes.append(f"the last unit of {down} hosts has room for {spare} more")
+        return np.arange(self.of_host)[None, :] * units + (local // down)[:, None], units * self.of_host
+
+    def _in_order(self, local: np.ndarray, in_pod: int, down: int) -> tuple[np.ndarray, int]:
+        """The same where each leaf takes the next `down` ports."""
+        self.hosts = down / self.of_host
+        count = -(-in_pod * self.of_host // down)
+        if down % self.of_host and count > 1:
+            self.notes.append(
+                f"{down} cards per leaf are no whole hosts of {self.of_host}: some hosts straddle two"
+            )
+        return (local[:, None] * self.of_host + np.arange(self.of_host)[None, :]) // down, count
 
     def grow(self) -> None:
         """All tiers above what stands."""
@@ -204,8 +215,8 @@ class Tree:
     def _check_lanes(self, tier: int, ports: Ports) -> None:
         if not ports.lanes_down or not ports.lanes_up:
             kind = self.design.kind(tier)
-            self.problems.append(
-                f"{tier_name(tier)} switches have ports of {(kind.port_rate or 0) / 1e9:g} Gb/s, slower than their "
+            raise DesignError(
+                f"{tier_name(tier)} switches have ports of {(kind.port_rate or 0) / 1e9:g} Gb/s, too slow for their "
                 "links; name a faster switch for this tier"
             )
 
@@ -226,12 +237,22 @@ class Tree:
     def _what_closes(self, size: int, ports: Ports, name: str) -> str:
         """What would make `size` blocks close under switches that join `ports.down`."""
         need = size if ports.up == 0 else math.ceil(size * ports.links / max(ports.down, 1))
-        fits = int(min(ports.down, size) * self.hosts)
-        where, tier = ("per pod", "") if self.design.pods else ("in all", "with one more tier, ")
-        return (
-            f"it closes with {name} switches of {need} ports (--radix {name}:{need}), {tier}or with at most {fits} "
-            f"hosts {where}"
-        )
+        ways = [f"{name} switches of {need} ports (--radix {name}:{need})"]
+        fewest = replace(self, design=replace(self.design, tiers=None)).tiers
+        if not self.design.pods and self.tiers < fewest < MOST_TIERS:
+            ways.append(f"{fewest} tiers")
+        if self.design.pods and self.tier > 1:
+            ways.append(f"at most {ports.down} pods")
+        elif fits := self._hosts_under(min(ports.down, size)):
+            ways.append(f"at most {fits} hosts {'per pod' if self.design.pods else 'in all'}")
+        return f"it closes with {', or '.join(ways)}"
+
+    def _hosts_under(self, blocks: int) -> int:
+        """Hosts that so many of the blocks that stand hold, with all their ports."""
+        if self.rails:  # a leaf per rail: whole units
+            leaves_of_block = round(self.hosts / self.unit)
+            return blocks * leaves_of_block // self.of_host * self.unit
+        return int(blocks * self.hosts)
 
     def topology(self, design: Design, cables: CableList) -> Topology:
         """What has grown, as `design`'s topology."""
