@@ -201,7 +201,7 @@ COMPILING = "compiling the engine of failures, once on this machine (up to a min
 
 
 def compiled_before() -> bool:
-    """Whether the engine was compiled on this machine: where not, the first lives take some twenty seconds longer."""
+    """Whether the engine was compiled on this machine: where not, the first lives take some thirty seconds longer."""
     from argosy.kernels.lives import live
 
     return any(Path(str(live.stats.cache_path)).glob("lives.live-*.nbi"))
