@@ -10,7 +10,7 @@ from argosy.fabric.fleet import fleet_protocol
 from argosy.facts import FactError
 from argosy.planning.context import context
 from argosy.planning.job import JobPlan, StagePlan, checkpoint_bytes, laid_out
-from argosy.planning.life import job_reliability
+from argosy.planning.life import fleet_life
 from argosy.spec import Scenario
 from argosy.spec.model import ModelArchitecture
 from argosy.spec.training import Offload, Overlap, Precision
@@ -81,19 +81,8 @@ def launch_job(scenario: Scenario, job: str | None = None, stage: str | None = N
         raise FactError(
             f"{planned.training.name}: no layout fits in memory; `argosy plan` says how much is missing"
         )
-    life = job_reliability(
-        setting.values,
-        setting.scenario.reliability,
-        setting.fleet.count,
-        setting.nodes,
-        setting.spare_nodes,
-        checkpoint_bytes(planned),
-        setting.fleet.storage_bandwidth_bytes_per_s,
-        replicas=int(chosen.layouts.dp[0]),
-    )
-    goodput = life.goodput()
-    step = float(chosen.nominal.step_s[0])
-    failures = float(goodput.failures_expected(planned.work_s))
+    life = fleet_life(setting, checkpoint_bytes(planned), int(chosen.layouts.dp[0])).nominal(planned.work_s)
+    step, failures = float(chosen.nominal.step_s[0]), life.failures
     fabric = setting.fleet.fabrics[0]
     protocol = fleet_protocol(setting.fleet, fabric)
     facts, node = setting.values.facts, setting.node
@@ -108,7 +97,7 @@ def launch_job(scenario: Scenario, job: str | None = None, stage: str | None = N
         offload=planned.training.offload,
         sequence_length=chosen.stage.sequence_length,
         steps=ceil(chosen.steps),
-        checkpoint_steps=max(1, round(float(goodput.interval_s) / step)),
+        checkpoint_steps=max(1, round(life.interval_s / step)),
         checkpoint_async=scenario.reliability.checkpoint.mode == "async",
         restarts=ceil(failures + 3 * sqrt(failures)),
         accelerator=setting.accelerator,
