@@ -46,7 +46,11 @@ def fit_log(
                 f"{name}: {len(own)} failures: known within a factor of {high / rate:.1f} at best"
             )
     facts = {name: f"{SECTION}.{preset}.{name}" for name in after if f"{SECTION}.{preset}.{name}" in values}
-    unseen = [name for name in categories() if f"{SECTION}.{preset}.{name}" in values and name not in after]
+    unseen = [
+        name
+        for name, kind in categories().items()
+        if f"{SECTION}.{preset}.{name}" in values and not {name, kind.component} & after.keys()
+    ]
     if unseen:
         warnings.append(f"never seen here, so left at the preset's rates: {', '.join(unseen)}")
     tests = {
