@@ -192,3 +192,14 @@ def test_too_few_rack_circuits_are_told(values: Values) -> None:
     assert any(problem.startswith("rack: the peak") for problem in few.tree_problems)
     many = around(values, load, PowerTree(rack=PowerStage(rating=30e3, count=700)))
     assert many.tree_problems == ()
+
+
+def test_a_feed_far_too_small_does_not_blow_up_the_losses(values: Values) -> None:
+    built = around(values, h100(values), envelope=1e3)
+    assert built.pue == pytest.approx(around(values, h100(values)).pue, rel=2e-3)
+    assert built.margins["utility"] < -1000
+
+
+def test_a_given_pue_below_the_losses_is_told(values: Values) -> None:
+    assert "less than conversion losses" in around(values, h100(values), pue=1.0).tree_cautions[0]
+    assert around(values, h100(values), pue=1.2).tree_cautions == ()

@@ -271,6 +271,8 @@ def test_what_cannot_run_has_no_facility_and_exits_with_2(tmp_path) -> None:
 
 
 def test_a_unit_without_a_spare_is_refused_with_its_place() -> None:
+    with pytest.raises(argosy.spec.ScenarioError, match="500 has no unit"):
+        argosy.loads(with_facility("power_tree: {pdu: 500}"))
     with pytest.raises(argosy.spec.ScenarioError, match="one unit has no 2N"):
         argosy.loads(with_facility("power_tree: {ups: {rating: 1 MW, count: 1, redundancy: 2N}}"))
     alone = planned(with_facility("power_tree: {ups: {rating: 1 MW, count: 1}}"))

@@ -100,18 +100,24 @@ class Building:
 
     @property
     def tree_cautions(self) -> tuple[str, ...]:
-        """Levels that hold only while the nodes never all draw their cap."""
+        """Levels that hold only while the nodes never all draw their cap; a given PUE that losses alone exceed."""
         short = [
             name
             for name, margin in self.margins.items()
             if self.tree.levels[name].oversubscribed and margin < -1e-9
         ]
         names = ", ".join(short)
-        return (
-            (f"oversubscribed on purpose: {names} would trip if every node drew its cap at once",)
+        told = (
+            [f"oversubscribed on purpose: {names} would trip if every node drew its cap at once"]
             if short
-            else ()
+            else []
         )
+        least = 1.0 + float(np.median((self.mean.hall_loss_w + self.mean.outdoor_loss_w) / self.it_mean_w))
+        if self.given_pue is not None and self.given_pue < least:
+            told.append(
+                f"a PUE of {self.given_pue:.3f} is less than conversion losses alone make it, {least:.3f}"
+            )
+        return tuple(told)
 
 
 def building(

@@ -52,9 +52,12 @@ class Level:
         return law.usable_units(self.units, self.redundancy) * self.rating_w * self.derating
 
     def loss_w(self, values: Values, load_w: Array) -> Array:
-        """Watts lost at an output of `load_w`, all units sharing it (with 2N, each path at half)."""
+        """Watts lost at an output of `load_w`, all units sharing it (with 2N, each path at half).
+
+        Where the level is too small the losses are those of one that is just large enough: the law ends there.
+        """
         a, b, c = (values[f"power.{self.name}.{term}"] for term in ("fixed", "linear", "quadratic"))
-        return law.conversion_loss_w(load_w, self.installed_w, a, b, c)
+        return law.conversion_loss_w(load_w, np.maximum(self.installed_w, load_w), a, b, c)
 
 
 @dataclass(frozen=True, slots=True)

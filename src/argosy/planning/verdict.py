@@ -71,6 +71,8 @@ def power_constraints(facility: Mapping[str, Any]) -> list[Constraint]:
     if margin is not None:
         left = float(margin)
         detail = f"peak facility power leaves {left:.1%} of the envelope"
+        if left < 0:
+            detail = f"the facility's peak is {1.0 - left:.4g} times the envelope"
         limits.append(Constraint("power envelope of the site", left, "violates", detail))
     if facility.get("tree_limit") is not None:
         level, left = facility["tree_limit"]["level"], facility["tree_limit"]["margin"]

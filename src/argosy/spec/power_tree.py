@@ -31,7 +31,7 @@ class PowerStage(Section):
 
 
 def _stage(given: Any) -> Any:
-    return {"rating": given} if isinstance(given, str) else given
+    return {"rating": given} if isinstance(given, str | int | float) else given
 
 
 Stage = Annotated[PowerStage, Shorthand(_stage, {"type": "string"})]
