@@ -1,8 +1,9 @@
 """Compiled inner loops (numba). Import what is needed from the module that has it: compiling is not free.
 
-Lives of a fleet: `lives` (the jobs' states), `beginning` (their start), `strikes` (what fails), `clocks` (when),
-`progress` (the running job and its checkpoints), `stock` (spares and repair), on `records` reached by `views`; `memory` says why that way. `heap`: a binary heap on
-plain arrays; `streams`: random numbers addressed by stream and index; `routes`, `fairness`: paths and flows of a fabric.
+Lives of a fleet: `lives` (the jobs' states), `beginning` (their start), `strikes` (what fails), `clocks` (when), `progress` (the
+running job and its checkpoints), `stock` (spares and repair), on `records` reached by `views`; `memory` says why that way.
+`heap`: a binary heap on plain arrays; `streams`: random numbers addressed by stream and index; `routes`, `fairness`: paths and
+flows of a fabric.
 
 Compiled code is cached beside the source; the first use on a machine takes some thirty seconds. `memory.fingerprint` makes the
 lives' cache see every change of their sources.
