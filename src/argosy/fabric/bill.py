@@ -2,15 +2,16 @@
 
 Each cable has the length that the hall gives it, and at both ends the cheapest part of the catalog that reaches
 that far: passive or active copper in and about a cabinet, an active optical cable or multimode modules in a
-row, single-mode across a hall; a module of two or four times the rate serves as many links. Fibres between
-modules are counted. Power counts switches and the modules in their ports: those in the hosts' cards are in the
+row, single-mode across a hall; a module of two or four times the rate serves as many links, in hosts too (a host
+whose cards have a cage each buys single ones: a few per cent of a link more). Cables with plugs are counted by
+their ends, fibres between modules as such. Power counts switches and the modules in their ports: those in the hosts' cards are in the
 hosts' own power.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import pairwise
 from typing import Any
@@ -33,7 +34,7 @@ class BillLine:
     """`count` things called `item`, with what all of them cost (USD) and draw (W); None where nobody
     published it.
 
-    `kind`: switch, module or cable; `metres`: all of them together, where they are cables; `fact`: the
+    `kind`: switch, module (or one end of a cable with plugs: then it has `metres`) or cable; `metres`: of all of them; `fact`: the
     catalog's entry whose price it is, such as `optics.DR4-400G`, empty without one.
     """
 
@@ -79,7 +80,7 @@ def bill(topology: Topology, values: Any) -> Bill:
     """What a fabric costs and draws. `values`: facts.Values; with draws of shape (n,) the sums have that
     shape.
     """
-    return Bill((*_switches(topology.cables, values), *_modules(topology, values)))
+    return Bill((*_switches(topology.cables, values), *_together(_modules(topology, values))))
 
 
 def parts_of_cables(topology: Topology, values: Any) -> tuple[np.ndarray, list[str], np.ndarray]:
@@ -167,6 +168,22 @@ def _modules(topology: Topology, values: Any) -> Iterator[BillLine]:
     if fibres:
         price = values[f"optics.{FIBRE}.price"]
         yield BillLine(FIBRE, fibres, fibres * price, 0.0, f"optics.{FIBRE}", "cable", metres)
+
+
+def _together(lines: Iterator[BillLine]) -> Iterator[BillLine]:
+    """Lines of one item (the same part within several lengths or rates) as one."""
+    alike: dict[str, list[BillLine]] = {}
+    for line in lines:
+        alike.setdefault(line.item, []).append(line)
+    for same in alike.values():
+        metres = [line.metres for line in same if line.metres is not None]
+        yield replace(
+            same[0],
+            count=sum(line.count for line in same),
+            usd=_sum([line.usd for line in same]),
+            w=_sum([line.w for line in same]),
+            metres=sum(metres) if metres else None,
+        )
 
 
 def _classes(cables: CableList, length: np.ndarray, values: Any) -> Iterator[tuple[float, float, float]]:

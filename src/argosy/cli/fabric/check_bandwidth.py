@@ -133,10 +133,11 @@ def _of_scenario(path: Path, run: Any) -> dict[str, Any]:
 
 def _show(payload: dict[str, Any]) -> None:
     """The answer for people: the verdict, then sizes, then causes."""
-    from rich.console import Console
     from rich.table import Table
 
-    console = Console(highlight=False)
+    from argosy.cli.fabric.screen import new_console
+
+    console = new_console()
     largest = max(payload["rows"], key=lambda row: row["bytes"])
     own = largest["expected_bytes_per_s"]
     off = [row["range"] for row in payload["ranges"] if row["verdict"] != "normal"]

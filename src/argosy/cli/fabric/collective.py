@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from argosy.cli.fabric import words
+from argosy.cli.fabric.screen import new_table
 
 
 def timed(topology: Any, network: Any, given: dict[str, Any]) -> dict[str, Any]:
@@ -41,8 +42,6 @@ def _of_algorithm(payload: dict[str, Any], schedule: dict[str, Any], chosen: str
 
 def show_collective(console: Any, payload: dict[str, Any]) -> None:
     """The collective's answer for people: closed form, bound, then the schedule's steps."""
-    from rich.table import Table
-
     from argosy import units
 
     bus = units.format(payload["bus_bandwidth_bytes_per_s"], "byte/s")
@@ -61,9 +60,11 @@ def show_collective(console: Any, payload: dict[str, Any]) -> None:
     )
     others = ", ".join(f"{name} {units.format(s, 's')}" for name, s in found["algorithms_s"].items())
     console.print(f"all that apply: {others}")
-    table = Table(title="steps, seconds at the wires' full rates", title_justify="left")
-    for column in ("step", "messages", "bytes each", "rounds", "scale-up links", "fabric"):
-        table.add_column(column, justify="left" if column == "step" else "right")
+    table = new_table(
+        "steps, seconds at the wires' full rates",
+        *("step", "messages", "bytes each", "rounds", "scale-up", "fabric"),
+        left=("step",),
+    )
     for row in _together(found["steps"]):
         table.add_row(
             row["phase"],

@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from argosy.cli.fabric.screen import new_table
+
 SHOWN = 6  # orders
 
 
@@ -47,8 +49,6 @@ def _layout(scenario: Path) -> tuple[dict[str, int], dict[str, float]]:
 
 def show_placement(console: Any, placement: dict[str, Any]) -> None:
     """The placement for people: the usual order, its dimensions, then the other orders."""
-    from rich.table import Table
-
     from argosy import units
 
     sizes = ", ".join(f"{name} {size}" for name, size in placement["sizes"].items() if size > 1)
@@ -60,20 +60,24 @@ def show_placement(console: Any, placement: dict[str, Any]) -> None:
     )
     tiers = list(dict.fromkeys(tier for row in placement["orders"] for tier in row["share_by_tier"]))
     tiers.sort(key=lambda tier: 0 if tier == "scale-up" else int(tier.split()[0]))
-    table = Table(title="bytes by how far they go", title_justify="left")
-    for column in ("dimension", "size", "stride", "bytes per step", *tiers, "busiest link"):
-        table.add_column(column, justify="left" if column == "dimension" else "right")
+    how_far = [tier.split()[0] for tier in tiers]  # "3 switches" as 3
+    table = new_table(
+        "bytes of a step by how far they go: over scale-up links, or over so many switches; "
+        "seconds of the busiest link",
+        *("group", "stride", "bytes", *how_far, "busiest"),
+        left=("group",),
+    )
     for row in placement["dimensions"]:
         table.add_row(
-            row["dimension"], f"{row['size']:,}", f"{row['stride']:,}", units.format(row["bytes"], "byte"),
+            f"{row['dimension']} {row['size']:,}", f"{row['stride']:,}", units.format(row["bytes"], "byte"),
             *(f"{row['share_by_tier'].get(tier, 0.0):.1%}" for tier in tiers), units.format(row["wire_s"], "s"),
         )  # fmt: skip
     console.print(table)
-    table = Table(
-        title="orders, fastest dimension first; seconds as if nothing overlapped", title_justify="left"
+    table = new_table(
+        "orders, fastest dimension first; seconds as if nothing overlapped",
+        *("order", "wire time", "same rail", *how_far),
+        left=("order",),
     )
-    for column in ("order", "wire time", "same rail", *tiers):
-        table.add_column(column, justify="left" if column == "order" else "right")
     for row in placement["orders"][:SHOWN]:
         table.add_row(
             _order(row), units.format(row["wire_s"], "s"), _share(row["rail_locality"]),

@@ -6,6 +6,7 @@ from typing import Any
 
 from argosy.cli.fabric.collective import show_collective
 from argosy.cli.fabric.placement import show_placement
+from argosy.cli.fabric.screen import new_console, new_table
 from argosy.cli.fabric.traffic import show_traffic
 
 SHOWN = 12  # lines of the bill
@@ -13,24 +14,11 @@ SHOWN = 12  # lines of the bill
 
 def show(payload: dict[str, Any]) -> None:
     """Tiers, rates, price and power, the bill; the collective, traffic and analysis; problems and notes."""
-    from rich.console import Console
-    from rich.table import Table
-
     from argosy import units
     from argosy.report import text
 
-    console = Console(highlight=False)
-    table = Table(
-        title=f"{payload['topology']}, {payload['hosts']:,} hosts, {payload['nics']:,} ports",
-        title_justify="left",
-    )
-    for column in ("tier", "switches", "cables below", "switch"):
-        table.add_column(column, justify="left" if column in ("tier", "switch") else "right")
-    for tier in payload["tiers"]:
-        table.add_row(
-            tier["name"], f"{tier['switches']:,}", f"{tier['links']:,}", tier["switch"] or "not named"
-        )
-    console.print(table)
+    console = new_console()
+    _tiers(console, payload)
     injection = units.format(payload["injection_bps_per_direction"], "bit/s")
     bisection = units.format(payload["bisection_bps_per_direction"], "bit/s")
     over = [f"{tier} {ratio:.3g}:1" for tier, ratio in payload["oversubscription"].items()]
@@ -65,21 +53,38 @@ def show(payload: dict[str, Any]) -> None:
         console.print(f"note: {note}")
 
 
+def _tiers(console: Any, payload: dict[str, Any]) -> None:
+    """Switches and cables of each tier; without switches (a torus of copper) the size alone."""
+    copies = f"{payload['copies']:,} alike, each of " if payload.get("copies", 1) > 1 else ""
+    title = (
+        f"{payload['topology']}, {copies}{_many(payload['hosts'], 'host')}, {_many(payload['nics'], 'port')}"
+    )
+    if not payload["tiers"]:
+        console.print(title)
+        return
+    table = new_table(title, "tier", "switches", "cables below", "switch", left=("tier", "switch"))
+    for tier in payload["tiers"]:
+        table.add_row(
+            tier["name"], f"{tier['switches']:,}", f"{tier['links']:,}", tier["switch"] or "not named"
+        )
+    console.print(table)
+
+
+def _many(count: int, what: str) -> str:
+    return f"{count:,} {what}{'' if count == 1 else 's'}"
+
+
 def _bill(console: Any, lines: list[dict[str, Any]]) -> None:
     """Parts with their counts, prices and power."""
-    from rich.table import Table
-
     from argosy import units
     from argosy.report import text
 
-    table = Table(title="bill of materials", title_justify="left")
-    for column in ("part", "count", "cable", "price", "power"):
-        table.add_column(column, justify="left" if column == "part" else "right")
+    table = new_table("bill of materials", "part", "count", "cable", "price", "power", left=("part",))
     for line in lines[:SHOWN]:
         usd, w = line["usd"], line["w"]
         table.add_row(
             line["item"],
-            f"{line['count']:,.0f}",
+            f"{line['count']:,.0f}{' ends' if line['kind'] == 'module' and line['metres'] else ''}",
             "" if line["metres"] is None else f"{line['metres']:,.0f} m",
             "unknown" if usd is None else text.dollars(usd),
             "unknown" if w is None else units.format(w, "W"),
@@ -91,12 +96,10 @@ def _bill(console: Any, lines: list[dict[str, Any]]) -> None:
 
 def show_analysis(console: Any, payload: dict[str, Any]) -> None:
     """Paths, then what the loss of each kind of switch and cable costs."""
-    from rich.table import Table
-
     all_pairs = sum(row["pairs"] for row in payload["hops"])
-    table = Table(title="paths between cards of different hosts", title_justify="left")
-    for column in ("switches passed", "share of pairs", "equal shortest paths"):
-        table.add_column(column, justify="right")
+    table = new_table(
+        "paths between cards of different hosts", "switches passed", "share of pairs", "equal shortest paths"
+    )
     for row in payload["hops"]:
         few, most = row["paths_min"], row["paths_max"]
         table.add_row(
@@ -105,16 +108,14 @@ def show_analysis(console: Any, payload: dict[str, Any]) -> None:
             "" if row["switches"] is None else f"{few:,.0f}" if few == most else f"{few:,.0f} to {most:,.0f}",
         )
     console.print(table)
-    table = Table(
-        title="the loss of one: accelerators cut off and slowed; least left of rates", title_justify="left"
+    table = new_table(
+        "the loss of one: accelerators cut off and slowed; least left of rates",
+        *("one", "count", "cut off", "slowed", "hosts", "uplinks", "bisection"),
+        left=("one",),
     )
-    columns = ("of", "what", "count", "cut off", "slowed", "hosts", "uplinks", "bisection")
-    for column in columns:
-        table.add_column(column, justify="left" if column in ("of", "what") else "right")
     for row in payload["single_failures"]:
         table.add_row(
-            row["kind"],
-            row["what"],
+            f"{row['what']} {row['kind']}",
             f"{row['count']:,}",
             f"{row['accelerators_cut']:,.0f}",
             f"{row['accelerators_slowed']:,.0f}",

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from argosy.cli.fabric.screen import new_table
+
 
 def load(
     topology: Any, pattern: str, given: dict[str, Any], network: Any = None
@@ -26,8 +28,6 @@ def load(
 
 def show_traffic(console: Any, payload: dict[str, Any]) -> None:
     """The traffic's answer for people: the answer, the tiers, the hottest links."""
-    from rich.table import Table
-
     low, middle = payload["throughput_fraction"]["p01"], payload["throughput_fraction"]["p50"]
     console.print(
         f"{payload['traffic']} under {payload['routing']} routing: {payload['flows']:,} flows get "
@@ -43,9 +43,7 @@ def show_traffic(console: Any, payload: dict[str, Any]) -> None:
             f"over {over['seeds']} seeds: busiest link {busiest['p10']:.2f} to {busiest['max']:.2f}, mean throughput "
             f"{over['mean_throughput_fraction']['p10']:.1%} to {over['mean_throughput_fraction']['p90']:.1%}"
         )
-    table = Table(title="hottest links", title_justify="left")
-    for column in ("from", "to", "load", "flows"):
-        table.add_column(column, justify="right" if column in ("load", "flows") else "left")
+    table = new_table("hottest links", "from", "to", "load", "flows", left=("from", "to"))
     for link in payload["hot_links"][:5]:
         table.add_row(link["from"], link["to"], f"{link['load']:.2f}", f"{link['flows']:g}")
     console.print(table)
