@@ -210,3 +210,45 @@ def test_long_lives_stand_for_several_draws(monkeypatch: pytest.MonkeyPatch) -> 
     assert fewer.seconds["productive"] == pytest.approx(work)
     assert fewer.ettr.mean() == pytest.approx(whole.ettr.mean(), abs=4 * whole.ettr.std() / 200**0.5)
     assert fewer.wall_s == pytest.approx(sum(fewer.seconds.values()))
+
+
+@pytest.mark.parametrize(
+    ("policy", "spares"), [("elastic", 0), ("replica", 2), ("redundancy", 0)], ids=lambda given: str(given)
+)
+def test_a_tolerant_job_short_of_spares_is_lived_node_by_node(policy: str, spares: int) -> None:
+    text = f"policy: {policy}, repair: 3 days"
+    good = planned(text, spares, draws=100)["training"][0]["goodput"]
+    lived = simulated(text, spares)["goodput"]
+    assert good["life"]["model"] == "event engine"
+    assert good["life"]["because"] == [f"policy {policy} short of spares"]
+    assert abs(good["ettr"]["nominal"] - lived["mean"]) < 5 * lived["stderr"] + 1e-3
+
+
+def test_a_node_takes_all_replicas_on_it_away() -> None:
+    """512 replicas of one accelerator stand on 64 nodes: losing a node slows the job by 1/64, not 1/512."""
+    here = context(scenario("policy: elastic"))
+    assert fleet_life(here, 1e11, 512).recovery.replicas == here.nodes == 64
+
+
+def test_elastic_training_on_one_node_stops_as_any_other() -> None:
+    text = TEXT.replace("count: 512", "count: 8").replace("dp: 512", "dp: 8").replace("SPARES", "1")
+    answer = argosy.simulate(argosy.loads(text.replace("RELIABILITY", "policy: elastic")), 20, advice=False)
+    assert answer["policy"] == "spare-swap"
+    assert any("needs two replicas" in note for note in answer["notes"])
+
+
+def test_an_interval_longer_than_the_work_never_saves_and_still_finishes() -> None:
+    text = "checkpoint: {interval: 1000 days, mode: sync}, overrides: {node: {mttf: 1 yr}}"
+    plan, lives = planned(text, draws=100), simulated(text, lives=2000)
+    assert plan["verdict"]["status"] == "feasible"
+    assert lives["ledger_gpu_s"]["checkpoint"] == 0
+    good = lives["goodput"]
+    # the mean of a ratio lies above the ratio of means, which is what the closed form is
+    whole = lives["ledger_gpu_s"]["productive"] / lives["total_gpu_s"]
+    assert plan["training"][0]["goodput"]["ettr"]["nominal"] == pytest.approx(whole, abs=5 * good["stderr"])
+
+
+def test_a_rate_of_zero_takes_a_category_out() -> None:
+    lives = simulated("overrides: {node: {rate: 0 /day}}", lives=20)
+    assert lives["mtbf_s"] is None
+    assert lives["ledger_gpu_s"]["rework"] == lives["ledger_gpu_s"]["restart"] == 0

@@ -91,7 +91,7 @@ def drawn_run(
 
 def job_life(context: Context, job: JobPlan) -> JobReliability:
     """The job's reliability on this fleet, at the numbers of `context`."""
-    return fleet_life(context, checkpoint_bytes(job), int(job.main.layouts.dp[0]))
+    return fleet_life(context, checkpoint_bytes(job), int(job.main.layouts.dp[0])).within(job.work_s)
 
 
 def _nominal_job(context: Context, job: JobPlan) -> JobRun:

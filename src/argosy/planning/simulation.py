@@ -95,13 +95,11 @@ def subject(scenario: Scenario, job: str | None = None, storage_bytes_per_s: flo
     planned = laid_out(setting, scenario.training[names.index(job) if job else 0])
     state, replicas = checkpoint_bytes(planned), int(planned.main.layouts.dp[0])
     bandwidth = storage_bytes_per_s or setting.fleet.storage_bandwidth_bytes_per_s
-    return Subject(
-        planned.training.name,
-        setting,
-        float(planned.work_s),
-        fleet_life(setting, state, replicas, bandwidth),
-        fleet_life(setting, state, replicas, 2 * bandwidth),
+    work_s = float(planned.work_s)
+    own, faster = (
+        fleet_life(setting, state, replicas, each).within(work_s) for each in (bandwidth, 2 * bandwidth)
     )
+    return Subject(planned.training.name, setting, work_s, own, faster)
 
 
 def _told(subject: Subject, lives: EventLives, seed: int) -> dict[str, Any]:
@@ -170,5 +168,7 @@ def _notes(lives: EventLives, life: JobReliability) -> list[str]:
             f"the closed form leaves out {', '.join(life.beyond)}: trust the simulation where they differ"
         )
     else:
-        notes.append("failures are memoryless and independent here: closed form and simulation mean the same")
+        notes.append(
+            "failures are memoryless and independent here: closed form and simulation mean the same but for the run's end"
+        )
     return notes

@@ -67,6 +67,17 @@ class Recovery:
         """Seconds that one node's failure stops a job which tolerates it."""
         return self.pause_s if self.policy in ("elastic", "redundancy") else 0.0
 
+    def shortage(self, node_per_s: Array) -> Array:
+        """Probability that a failure finds no spare: P(N ≥ spares) of nodes in repair N ~ Poisson (Palm's theorem).
+
+        `node_per_s`: failures per second of all nodes that draw on the spares. An upper bound where the job stands still
+        meanwhile, since a stopped job does not fail.
+        """
+        from scipy.special import pdtrc
+
+        mean = np.asarray(law.nodes_in_repair(node_per_s, self.repair_s), dtype=float)
+        return pdtrc(self.spare_nodes - 1, mean) if self.spare_nodes > 0 else np.ones_like(mean)
+
     def away_s(self, node_per_s: Array) -> Array:
         """Seconds that a replica or copy is missing after its node failed: detection and restart, or the wait for a spare.
 
@@ -78,7 +89,7 @@ class Recovery:
 
         spares = self.spare_nodes
         mean = np.asarray(law.nodes_in_repair(node_per_s, self.repair_s), dtype=float)
-        short = pdtrc(spares - 1, mean) if spares > 0 else np.ones_like(mean)  # P(N ≥ spares)
+        short = self.shortage(node_per_s)
         missing = mean * short - spares * pdtrc(spares, mean) if spares > 0 else mean
         rate = np.asarray(node_per_s, dtype=float)
         waits = np.divide(missing, rate, out=np.zeros_like(missing), where=rate > 0)
