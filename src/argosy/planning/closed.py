@@ -32,8 +32,9 @@ def _closed_job(context: Context, job: JobPlan, residual_z: Array) -> JobRun:
     on = machine(context, job.stack)
     residual = np.exp(training.residual_sigma(job.grade) * residual_z)
     steps = {stage.label: stage.drawn(on) for stage in job.stages}
-    work = sum(stage.steps * steps[stage.label].step_s for stage in job.stages) * residual
-    main = steps[job.main.label]
+    factors = {label: training.bounded_residual(residual, on.device, each) for label, each in steps.items()}
+    work = sum(stage.steps * steps[stage.label].step_s * factors[stage.label] for stage in job.stages)
+    main, off = steps[job.main.label], factors[job.main.label]
     life = job_life(context, job)
     form = life.goodput()
     wall = form.wall_s(work)
@@ -41,9 +42,9 @@ def _closed_job(context: Context, job: JobPlan, residual_z: Array) -> JobRun:
         job,
         work,
         {state: form.shares[state] * wall for state in STATES},
-        main.step_s * residual,
-        main.tokens_per_s / residual,
-        main.mfu["parameters_only"] / residual,
+        main.step_s * off,
+        main.tokens_per_s / off,
+        main.mfu["parameters_only"] / off,
         life,
         form.interval_s,
         form.failures_expected(work),
