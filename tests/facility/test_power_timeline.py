@@ -33,3 +33,13 @@ def test_edges_must_fit() -> None:
         PowerTimeline(np.array([0.0, 1.0]), np.array([1.0, 2.0]))
     with pytest.raises(ValueError, match="order"):
         PowerTimeline(np.array([0.0, 2.0, 1.0]), np.array([1.0, 2.0]))
+
+
+@pytest.mark.parametrize("parts", [11, 15, 22, 30, 43, 89])
+def test_rounding_makes_no_interval_of_no_length(parts: int) -> None:
+    """Whole periods of a third of a second and the like, whose sum misses the end by a bit."""
+    for length in (0.1, 1.0 / 3.0, 0.7, 2.9333333333333336):
+        line = PowerTimeline(np.array([0.0, length]), np.array([5.0]))
+        sampled = line.sampled(length / parts)
+        assert sampled.size == parts
+        assert np.allclose(sampled, 5.0)

@@ -102,6 +102,14 @@ def test_a_tree_that_is_sized_to_the_fleet_holds_the_peak(values: Values) -> Non
     assert built.tree.levels["ups"].redundancy == "N+1"
 
 
+@pytest.mark.parametrize("nodes", [1, 2, 3, 7, 16, 33, 65, 131])
+def test_a_unit_of_just_the_needed_size_carries_it_to_the_last_bit(values: Values, nodes: int) -> None:
+    for supply in (5.0, 18.0, 24.0):
+        hall = around(values, h100(values, nodes), supply_temperature_c=supply)
+        for name, level in hall.tree.levels.items():
+            assert hall.peak.load_w[name] <= level.usable_w
+
+
 def test_a_level_that_is_too_small_trips_and_says_so(values: Values) -> None:
     load = h100(values)
     built = around(values, load, PowerTree(ups=PowerStage(rating=1e6, count=9)))

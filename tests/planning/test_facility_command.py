@@ -170,6 +170,8 @@ def test_no_feasible_verdict_has_an_exceeded_breaker(rating: int) -> None:
 def test_an_existing_hall_answers_with_reasons() -> None:
     weak = planned(with_facility("hall: {racks: 10, rack_cooling: 12 kW, rack_power: 17 kW}"))
     assert weak["verdict"]["status"] == "violates"
+    assert weak["verdict"]["binding"] == weak["verdict"]["reasons"][0].partition("; ")[0]
+    assert weak["verdict"]["margin"] is None  # the memory that is left says nothing about racks
     assert any("34 racks are needed, the hall has 10" in reason for reason in weak["verdict"]["reasons"])
     strong = planned(with_facility("hall: {racks: 40, rack_cooling: 12 kW, rack_power: 17 kW}"))
     assert strong["verdict"]["status"] == "feasible"

@@ -323,3 +323,9 @@ def test_examples_load(path: Path) -> None:
     scenario = load(path)
     assert scenario.name == path.stem
     assert scenario.training
+
+
+def test_an_unknown_site_is_told_what_a_site_of_its_own_needs() -> None:
+    text = "name: x\nfleet: {accelerator: H100-SXM, count: 8}\nfacility: {site: {name: moon, temperature_c: -20}}\n"
+    with pytest.raises(ScenarioError, match="for a site of your own its carbon_intensity, electricity too"):
+        loads(text)

@@ -45,7 +45,8 @@ class PowerTimeline:
     def sampled(self, dt_s: float) -> np.ndarray:
         """Mean watts of each interval of `dt_s` seconds, so that energy is kept; the last may be shorter."""
         start, end = float(self.edges_s[0]), float(self.edges_s[-1])
-        ticks = np.append(np.arange(start, end, dt_s), end)
+        whole = np.arange(start, end, dt_s)
+        ticks = np.append(whole[end - whole > 1e-9 * dt_s], end)  # rounding makes no interval of its own
         energy = np.concatenate([[0.0], np.cumsum(np.diff(self.edges_s) * self.watts)])
         return np.asarray(np.diff(np.interp(ticks, self.edges_s, energy)) / np.diff(ticks))
 

@@ -20,6 +20,7 @@ Array = Any  # float or numpy array (n,): one entry per draw
 
 LEVELS = ("utility", "transformer", "switchboard", "ups", "pdu", "rack")
 BREAKERS = ("switchboard", "pdu", "rack")  # levels whose rating is a breaker's, which carries less for hours
+_HAIR = 1e-12  # a unit of just the needed size is not below it by rounding
 INSIDE = ("ups", "pdu", "rack")  # levels whose losses warm the hall
 
 
@@ -183,7 +184,7 @@ def _sized(
     if stage.count is not None:
         return Level(name, rating, float(stage.count), redundancy, derating, True)
     if stage.rating is None:  # a small fleet takes a smaller unit, not the usual one nearly empty
-        rating = np.minimum(rating, load_w / (derating * over))
+        rating = np.minimum(rating, load_w / (derating * over) * (1.0 + _HAIR))
     needed = law.units_needed(load_w, rating * derating, over)
     exact = stage.rating is None and bool(np.median(needed) == 1)
     return Level(name, rating, _spared(needed, redundancy), redundancy, derating, False, exact, over > 1)

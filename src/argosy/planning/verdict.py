@@ -27,7 +27,8 @@ class Constraint:
 class Verdict:
     """`infeasible`: cannot run; `violates`: runs, but breaks a limit that the scenario sets; `feasible` otherwise.
 
-    `binding` is the constraint with the least margin; `margin` the share of it that is left.
+    `binding` is the constraint with the least margin; `margin` the share of it that is left. Where only a limit told in words is
+    broken, `binding` is what it says, without a margin.
     """
 
     status: Status
@@ -106,6 +107,8 @@ def judge(constraints: Sequence[Constraint], problems: Sequence[str], cautions: 
         status = "violates"
     tightest = min(constraints, key=lambda limit: limit.margin, default=None)
     reasons = list(dict.fromkeys([*(limit.detail for limit in broken), *problems, *cautions]))
+    if problems and not broken:
+        return Verdict(status, problems[0].partition("; ")[0], None, tuple(reasons))
     if tightest is None:
         return Verdict(status, None, None, tuple(reasons))
     if status == "feasible":

@@ -84,6 +84,9 @@ def _catalog_names(tree: Node) -> Iterator[Problem]:
                 continue  # a site of the scenario's own
             known = [word for each in catalog.section(section) for word in (each.name, *each.aliases)]
             instead = suggest(named.value, known)
+            if section == "regions":
+                missing = ", ".join(sorted(_SITE - set(fields)))
+                instead += f", or for a site of your own its {missing} too"
             yield named.problem(path, f"the catalog's {section} have no {named.value!r}", instead)
             continue
         named.value = entry.name
