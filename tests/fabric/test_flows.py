@@ -190,8 +190,10 @@ def test_faults_that_do_not_fit_are_named():
     topology = build(Design("fat-tree", 32, 1, 8, 400e9))
     with pytest.raises(DesignError, match="100 cables cannot fail or degrade: 32 join switches"):
         flows.traffic_payload(topology, "permutation", failed=100)
-    with pytest.raises(DesignError, match="counts"):
+    with pytest.raises(DesignError, match="above 0, at most 1"):
         flows.traffic_payload(topology, "permutation", degraded=1, degraded_rate=0.0)
+    with pytest.raises(DesignError, match="counts"):
+        flows.traffic_payload(topology, "permutation", degraded=-1)
     with pytest.raises(DesignError, match="queue pairs"):
         flows.traffic_payload(topology, "permutation", queue_pairs=0)
 

@@ -2,10 +2,10 @@
 
 Each cable has the length that the hall gives it, and at both ends the cheapest part of the catalog that reaches
 that far: passive or active copper in and about a cabinet, an active optical cable or multimode modules in a
-row, single-mode across a hall; a module of two or four times the rate serves as many links, in hosts too (a host
-whose cards have a cage each buys single ones: a few per cent of a link more). Cables with plugs are counted by
-their ends, fibres between modules as such. Power counts switches and the modules in their ports: those in the hosts' cards are in the
-hosts' own power.
+row, single-mode across a hall; a module of two or four times the rate serves as many links, in hosts too (cards
+with a cage each take single modules: a few per cent of a link more). Cables with plugs are counted by their ends,
+fibres between modules as such. Power counts switches and the modules in their ports: those in the hosts' cards
+are in the hosts' own power.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ class BillLine:
     """`count` things called `item`, with what all of them cost (USD) and draw (W); None where nobody
     published it.
 
-    `kind`: switch, module (or one end of a cable with plugs: then it has `metres`) or cable; `metres`: of all of them; `fact`: the
-    catalog's entry whose price it is, such as `optics.DR4-400G`, empty without one.
+    `kind`: switch, module (or one end of a cable with plugs: then it has `metres`) or cable; `metres`: of all of
+    them; `fact`: the catalog's entry whose price it is, such as `optics.DR4-400G`, empty without one.
     """
 
     item: str

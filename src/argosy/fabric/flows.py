@@ -15,6 +15,7 @@ import numpy as np
 from argosy.fabric import traffic as patterns
 from argosy.fabric.analysis import plain_name
 from argosy.fabric.cables import CableList
+from argosy.fabric.faults import Faults, with_faults
 from argosy.fabric.linkgraph import LinkGraph, link_graph
 from argosy.fabric.names import node_names
 from argosy.fabric.routing import SPRAYED, Paths, Routes, routes_for
@@ -180,8 +181,8 @@ def run_traffic(
     *,
     seeds: int = SEEDS,
     queue_pairs: int = 1,
-    failed: int = 0,
-    degraded: int = 0,
+    failed: Faults = 0,
+    degraded: Faults = 0,
     degraded_rate: float = 0.5,
     messages: tuple[np.ndarray, np.ndarray, np.ndarray] | None = None,
 ) -> Run:
@@ -195,7 +196,7 @@ def run_traffic(
     if topology.design.topology == "torus" and not topology.design.twist:
         routing = "dimension-order"
     whole = link_graph(topology.cables)
-    graph, hurt = with_faults(whole, seed, failed, degraded, degraded_rate)
+    graph, hurt = with_faults(whole, topology.cables, seed, failed, degraded, degraded_rate)
     found = DimensionOrder.of(graph, topology) if routing == "dimension-order" else routes_for(graph, routing)
     large = traffic == "all-to-all" and patterns.pairs(graph.endpoints) > patterns.MOST_FLOWS
     if large and graph.direct:
@@ -233,16 +234,16 @@ def traffic_payload(
     *,
     seeds: int = SEEDS,
     queue_pairs: int = 1,
-    failed: int = 0,
-    degraded: int = 0,
+    failed: Faults = 0,
+    degraded: Faults = 0,
     degraded_rate: float = 0.5,
 ) -> dict[str, Any]:
     """The contract's keys of `argosy fabric --traffic`, with quantiles, loads by tier, and collisions over seeds.
 
     `traffic`: one of `argosy.fabric.traffic.WORDS`; `seed`: of the pattern, of the hash, and of the cables that fail;
     `seeds`: from `seed` on, for the statistics of collisions (one where nothing is random, fewer of many flows).
-    `failed` and `degraded` cables between switches are drawn at random: the former carry nothing, the latter
-    `degraded_rate` of their rate.
+    `failed` and `degraded` cables between switches, named or so many drawn at random (`argosy.fabric.faults`): the
+    former carry nothing, the latter `degraded_rate` of their rate.
     Loads are what is offered over the link's rate; fractions are a flow's max-min fair rate over what it offers.
     DesignError for a pattern, routing or number that does not fit.
     """
@@ -361,23 +362,3 @@ def hot_links(cables: CableList, graph: LinkGraph, result: Result, count: int) -
         for link in busiest
         if result.load[link] > 0
     ]
-
-
-def with_faults(
-    graph: LinkGraph, seed: int, failed: int, degraded: int, degraded_rate: float
-) -> tuple[LinkGraph, tuple[list[int], list[int]]]:
-    """The graph with random cables between switches failed or degraded, and their numbers in the cable list."""
-    if failed < 0 or degraded < 0 or not 0 < degraded_rate <= 1:
-        raise DesignError(
-            "failed and degraded cables are counts, and what is left of a rate lies above 0, at most 1"
-        )
-    cables = np.flatnonzero(graph.between_switches[::2])
-    if failed + degraded > len(cables):
-        raise DesignError(f"{failed + degraded} cables cannot fail or degrade: {len(cables)} join switches")
-    chosen = np.random.default_rng([seed, 1]).permutation(cables)[: failed + degraded]
-    share = np.ones(len(graph) // 2)
-    share[chosen[:failed]] = 0.0
-    share[chosen[failed:]] = degraded_rate
-    number = graph.cable[::2]
-    hurt = sorted(number[chosen[:failed]].tolist()), sorted(number[chosen[failed:]].tolist())
-    return graph.with_rates(np.repeat(share, 2)), hurt

@@ -46,8 +46,8 @@ def draw(
     seed: options.Seed = 0,
     routing: options.Routing = None,
     queue_pairs: options.QueuePairs = 1,
-    failed: options.Failed = 0,
-    degraded: options.Degraded = 0,
+    failed: options.Failed = [],  # noqa: B006
+    degraded: options.Degraded = [],  # noqa: B006
     analysis: options.Analysis = False,
     export: options.Export = None,
     picture: options.Picture = [],  # noqa: B006

@@ -141,10 +141,23 @@ QueuePairs = Annotated[
     _option(_ASKED, "--queue-pairs", min=1, max=64, shown=True, help="Hashed apart per flow, under ecmp."),
 ]
 Failed = Annotated[
-    int, _option(_ASKED, "--failed", min=0, shown=True, help="Cables between switches that carry nothing.")
+    list[str],
+    _option(
+        _ASKED,
+        "--failed",
+        metavar="N|A:B|A[PORT]|SWITCH",
+        help="Cables between switches that carry nothing: so many at random, or named ('leaf-1:spine-2', 'leaf-1[33]', "
+        "'spine-2' with all of its own).",
+    ),
 ]
 Degraded = Annotated[
-    int, _option(_ASKED, "--degraded", min=0, shown=True, help="Cables between switches at half their rate.")
+    list[str],
+    _option(
+        _ASKED,
+        "--degraded",
+        metavar="N|A:B|A[PORT]|SWITCH",
+        help="Cables between switches at half their rate, likewise.",
+    ),
 ]
 Analysis = Annotated[
     bool,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from argosy.cli.fabric import words
 from argosy.cli.fabric.screen import new_table
 
 
@@ -16,8 +17,12 @@ def load(
     from argosy.cli.fabric.routing import asked_routing
     from argosy.fabric import flows
 
-    names = ("seed", "queue_pairs", "failed", "degraded")
-    options = {name: given[name] for name in names}
+    options = {
+        "seed": given["seed"],
+        "queue_pairs": given["queue_pairs"],
+        "failed": words.faults(given["failed"], "--failed"),
+        "degraded": words.faults(given["degraded"], "--degraded"),
+    }
     if pattern == "layout":
         from argosy.cli.fabric.placement import layout_messages
 

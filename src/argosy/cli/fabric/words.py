@@ -76,6 +76,17 @@ def numbers(text: str | None, option: str) -> tuple[int, ...]:
     return tuple(found)
 
 
+def faults(given: list[str], option: str) -> int | list[str]:
+    """`["3"]` as 3, `["leaf-1:spine-2", "spine-4"]` as these names, none as 0."""
+    if not given:
+        return 0
+    if given[0].lstrip("-").isdigit():
+        if len(given) > 1:
+            raise typer.BadParameter(f"{option}: write one number, or names alone")
+        return int(given[0])
+    return given
+
+
 def oversubscriptions(given: list[str]) -> tuple[tuple[str, float], ...]:
     """`pod-uplink:7` as ("pod-uplink", 7.0)."""
     from argosy.fabric.request import TIER_KEYS
