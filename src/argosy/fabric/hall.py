@@ -63,7 +63,11 @@ def lay_out(topology: Topology, values: Any) -> Hall:
     if design.topology == "torus" and has_cubes(design.shape or ()):
         rack_of_hosts = cube_of_chips(design.shape or ())
     else:
-        rack_of_hosts = np.arange(cables.hosts) // hosts_per_rack(design, int(fact("nodes_per_rack")))
+        missing = np.unique(
+            np.array(design.missing, dtype=np.int64)
+        )  # their places in the cabinets stay empty
+        places = np.delete(np.arange(cables.hosts + len(missing)), missing)
+        rack_of_hosts = places // hosts_per_rack(design, int(fact("nodes_per_rack")))
     rack, x, y, host_racks = _place(
         cables,
         rack_of_hosts,

@@ -5,6 +5,7 @@ from functools import lru_cache
 
 import numpy as np
 
+from argosy.fabric.names import node_names
 from argosy.fabric.topologies import clos, direct, dragonfly
 from argosy.fabric.topologies.design import Design, DesignError, Domain, SwitchKind, Topology
 
@@ -56,8 +57,15 @@ def _without_missing(topology: Topology) -> Topology:
         raise DesignError(f"missing hosts are numbered 0 to {topology.design.hosts - 1}, not {max(missing)}")
     if len(set(missing)) == topology.design.hosts:
         raise DesignError("all hosts are missing: a fabric needs at least one")
-    cables = topology.cables.without_hosts(np.unique(missing))
-    note = f"{len(set(missing))} places of hosts stay empty: {', '.join(map(str, sorted(set(missing))[:8]))}"
+    names = tuple(
+        node_names(topology.cables)
+    )  # of the places, so that whoever stands behind a gap keeps its own
+    gone = np.unique(missing)
+    cables = replace(topology.cables, names=names).without_hosts(gone)
+    some = ", ".join(names[host] for host in gone[:8]) + (
+        f" and {len(gone) - 8} more" if len(gone) > 8 else ""
+    )
+    note = f"{len(gone)} {'place stays' if len(gone) == 1 else 'places stay'} empty: {some}"
     return replace(topology, cables=cables, notes=(*topology.notes, note))
 
 
