@@ -67,6 +67,11 @@ def test_html_is_one_file_without_requests(write, capsys, tmp_path):
             GOOD.replace("count: 64", "count: 64, storage: {bandwidth: 2 TB}"), "GB/s", id="unit mistake"
         ),
         pytest.param(GOOD.replace("count: 64", "count: 64, cuont: 3"), "count", id="unknown key"),
+        pytest.param(
+            GOOD.replace("tokens: ", "global_bach: 1 Mtok, tokens: "),
+            "write global_batch",
+            id="key of a stage",
+        ),
         pytest.param(GOOD.replace("llama-3.1-8b", "llama-3.1-8bb"), "llama-3.1-8b", id="unknown model"),
         pytest.param("", "empty", id="empty file"),
         pytest.param(GOOD + "name: again\n", "name", id="duplicate key"),
@@ -137,6 +142,13 @@ def test_a_bug_is_reported_as_a_bug(monkeypatch, write, capsys):
     code, _, err = run(capsys, "plan", write(GOOD))
     assert code == 70
     assert "Traceback" in err and "bug" in err
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["plan", "--help"], ["fabric", "draw", "--help"]])
+def test_help_says_no_type_of_a_flag(capsys, arguments):
+    code, out, _ = run(capsys, *arguments)
+    assert code == 0
+    assert "--help" in out and "bool" not in out
 
 
 def test_every_command_of_the_help_exists():

@@ -82,6 +82,9 @@ def table_of(columns: Sequence[tuple[str, str]], title: str = "") -> Table:
 def claims(checked: Sequence[Any], everything: bool) -> None:
     """How many claims stand, then those that do not (or all), with the right value and the reason."""
     console = new_console()
+    if not checked:
+        console.print("no claim has this in its id, section or verdict; argosy claims --all lists them")
+        return
     stand = sum(each.right for each in checked)
     open_ = sum(each.verdict == "not-checkable" for each in checked)
     line = Text.assemble(

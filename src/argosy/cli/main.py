@@ -11,6 +11,7 @@ import sys
 import traceback
 from importlib import import_module
 from io import TextIOWrapper
+from typing import Any
 
 import typer
 
@@ -162,6 +163,16 @@ def application(wanted: str | None) -> typer.Typer:
     return app
 
 
+def _flags_without_type(command: Any, parent: Any = None) -> None:
+    """Let the help of every flag of the tree be without `<bool>`, which says nothing to a reader."""
+    context = command.context_class(command, parent=parent, **command.context_settings)
+    for option in command.get_params(context):  # with --help, which no declaration holds
+        if getattr(option, "is_flag", False):
+            option.metavar = ""
+    for each in getattr(command, "commands", {}).values():
+        _flags_without_type(each, context)
+
+
 def _signpost() -> None:
     """Stands for a command that was not asked for; only its help line is shown."""
 
@@ -195,7 +206,9 @@ def run(arguments: list[str]) -> int:
     completing = "_ARGOSY_COMPLETE" in os.environ
     wanted = "*" if completing else next((word for word in arguments if not word.startswith("-")), None)
     try:
-        result = application(wanted)(arguments, standalone_mode=False, prog_name="argosy")
+        command = typer.main.get_command(application(wanted))
+        _flags_without_type(command)
+        result = command(arguments, standalone_mode=False, prog_name="argosy")
         return result if isinstance(result, int) else 0
     except typer.exceptions.TyperException as mistake:
         context = getattr(mistake, "ctx", None)

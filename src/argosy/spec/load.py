@@ -15,6 +15,7 @@ from argosy.spec.model import ModelArchitecture, ModelError
 from argosy.spec.problems import Problem, ScenarioError, suggest
 from argosy.spec.profiles import read_profile
 from argosy.spec.scenario import Scenario
+from argosy.spec.training import Stage, Training
 from argosy.spec.yaml_tree import Node, Path_, read_file, read_text
 
 PRESETS = Path(__file__).parent / "presets"
@@ -337,6 +338,8 @@ def _keys(path: Path_) -> list[str]:
             inner = _section(section.model_fields[_names(section)[step]].annotation)
             section = inner or section
     known = set(_names(section))
+    if section is Training:
+        known |= set(_names(Stage))  # a job of one stage is written flat
     return sorted(known | {"extends"} if section is Scenario else known)
 
 

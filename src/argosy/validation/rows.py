@@ -55,7 +55,9 @@ def read_table(path: Path) -> tuple[str, list[Row]]:
             reader = csv.DictReader(handle)
             columns = set(reader.fieldnames or ())
             rows = [Row(row) for row in reader]
-    except (OSError, UnicodeDecodeError, csv.Error) as error:
+    except OSError as error:
+        raise TableError(f"{path}: cannot be read ({error.strerror}); check the path") from None
+    except (UnicodeDecodeError, csv.Error) as error:
         raise TableError(f"{path}: cannot be read as CSV: {error}") from None
     if not columns:
         raise TableError(
