@@ -35,11 +35,22 @@ def ablation(
     if as_json:
         print(json.dumps(answer, indent=1, ensure_ascii=False))
         return
+    from rich.box import SIMPLE_HEAD
     from rich.console import Console
     from rich.table import Table
 
     console = Console(highlight=False)
-    table = Table("change", "step", "gain", "from start", "where: GPU-s per million tokens")
+    last = answer["changes"][-1]
+    console.print(f"all changes together: ×{last['gain_from_start']:.2f} the tokens per second", style="bold")
+    table = Table(
+        "change",
+        "step",
+        "gain",
+        "from start",
+        "where: GPU-s per million tokens",
+        box=SIMPLE_HEAD,
+        pad_edge=False,
+    )
     for row in answer["changes"]:
         leaves = [
             line

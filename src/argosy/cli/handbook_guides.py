@@ -58,7 +58,11 @@ def quantity(entry: dict[str, Any]) -> None:
             table.add_row(name, text)
     console.print(table)
     if entry["law_text"]:
-        console.print(Padding(Text(entry["law_text"], style="dim"), (1, 0, 0, 2)))
+        paragraphs = entry["law_text"].split("\n\n")
+        flowing = "\n\n".join(  # lines of prose flow anew in the terminal's width; indented ones are set as they are
+            each if "\n " in each else each.replace("\n", " ") for each in paragraphs
+        )
+        console.print(Padding(Text(flowing, style="dim"), (1, 0, 0, 2)))
 
 
 def questions(answers: Iterable[dict[str, Any]]) -> None:

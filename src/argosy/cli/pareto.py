@@ -30,6 +30,7 @@ def pareto(
     if as_json:
         print(json.dumps(answer, indent=1, ensure_ascii=False))
         return
+    from rich.box import SIMPLE_HEAD
     from rich.console import Console
     from rich.table import Table
 
@@ -37,10 +38,20 @@ def pareto(
 
     front = [point for point in answer["points"] if point["front"]]
     console = Console(highlight=False)
+    verb = "is" if len(front) == 1 else "are"
     console.print(
-        f"{len(front)} of {len(answer['points'])} leading choices are beaten by none; while nothing fails"
+        f"{len(front)} of {len(answer['points'])} leading choices {verb} beaten by none (while nothing fails)"
     )
-    table = Table("GPUs", *(["batch"] if sequences else []), "days", "cost", "MWh", "layout")
+    table = Table(
+        "GPUs",
+        *(["batch"] if sequences else []),
+        "days",
+        "cost",
+        "MWh",
+        "layout",
+        box=SIMPLE_HEAD,
+        pad_edge=False,
+    )
     for point in front:
         table.add_row(
             write.count(point["gpus"]),

@@ -120,13 +120,14 @@ def sections(answer: Mapping[str, Any]) -> list[tuple[str, list[str], list[list[
 
 def show_diff(answer: Mapping[str, Any]) -> None:
     """The whole answer in the terminal."""
+    from rich.box import SIMPLE_HEAD
     from rich.console import Console
     from rich.table import Table
 
     console = Console(highlight=False)
     console.print(headline(answer), style="bold")
     for title, heads, rows in sections(answer):
-        grid = Table(title=title, title_justify="left")
+        grid = Table(title=title, title_justify="left", title_style="bold", box=SIMPLE_HEAD, pad_edge=False)
         for index, head in enumerate(heads):
             grid.add_column(head, justify="left" if index == 0 or "losses" not in title else "right")
         for row in rows:

@@ -78,7 +78,14 @@ def currency_sentence(shown: Mapping[str, Any]) -> str:
 
 
 def _rows(title: str, headings: Sequence[str], names: int = 1) -> Table:
-    table = Table(title=title, title_justify="left", title_style="bold", box=SIMPLE_HEAD, pad_edge=False)
+    table = Table(
+        title=title,
+        title_justify="left",
+        title_style="bold",
+        caption_justify="left",
+        box=SIMPLE_HEAD,
+        pad_edge=False,
+    )
     for number, heading in enumerate(headings):
         table.add_column(heading, justify="left" if number < names else "right", no_wrap=number < names)
     return table

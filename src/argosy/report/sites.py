@@ -73,12 +73,16 @@ def _distances(answer: Mapping[str, Any]) -> Table:
     """Milliseconds one way over fibre between the first sites."""
     names = [row["site"] for row in answer["sites"]][:_MOST_DISTANCES]
     table = Table(
-        title="Milliseconds one way over fibre", title_justify="left", box=SIMPLE_HEAD, pad_edge=False
+        title="Milliseconds one way over fibre",
+        title_justify="left",
+        title_style="bold",
+        box=SIMPLE_HEAD,
+        pad_edge=False,
     )
     table.add_column("", no_wrap=True)
     for number in range(1, len(names) + 1):
         table.add_column(str(number), justify="right")
     for number, (name, row) in enumerate(zip(names, answer["latency_s"], strict=False), start=1):
-        cells = ["–" if seconds is None else f"{seconds * 1e3:.3g}" for seconds in row[: len(names)]]
+        cells = ["–" if seconds is None else f"{seconds * 1e3:.0f}" for seconds in row[: len(names)]]
         table.add_row(f"{number:>2} {name}", *cells)
     return table
