@@ -5,6 +5,5 @@ running job and its checkpoints), `stock` (spares and repair), on `records` reac
 `heap`: a binary heap on plain arrays; `streams`: random numbers addressed by stream and index; `routes`, `fairness`: paths and
 flows of a fabric.
 
-Compiled code is cached beside the source; the first use on a machine takes some thirty seconds. `memory.fingerprint` makes the
-lives' cache see every change of their sources.
+Compiled code is cached beside the source (`compiled`); the first use of a version on a machine takes some thirty seconds.
 """

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from argosy.kernels import clocks, views
+from argosy.kernels.compiled import compiled
 from argosy.kernels.records import BOOK, FINISHED, FIRST_SHOCK, ORIGINAL, PRODUCTIVE, UNKNOWN
 from argosy.kernels.streams import uniform
 
 
-@njit(cache=True)
+@compiled()
 def reset(key, w):  # type: ignore[no-untyped-def]
     """The fleet at the start of a life: ages, lemons, spares, and every clock."""
     fleet, pool, shocks = views.fleet(w)[0], views.pool(w)[0], w.shocks_rows
@@ -40,7 +40,7 @@ def reset(key, w):  # type: ignore[no-untyped-def]
         clocks.find_next(w, j)
 
 
-@njit(cache=True)
+@compiled()
 def _reset_nodes(key, w):  # type: ignore[no-untyped-def]
     fleet = views.fleet(w)[0]
     views.lemons(w)[0] = 0
@@ -57,7 +57,7 @@ def _reset_nodes(key, w):  # type: ignore[no-untyped-def]
         views.nodes(w)[slot].slot = slot
 
 
-@njit(cache=True)
+@compiled()
 def _reset_ages(key, w, j):  # type: ignore[no-untyped-def]
     """Cohorts of nodes that share an age; those that each have their own light their fuses at once."""
     job, fleet, single = views.jobs(w)[j], views.fleet(w)[0], w.given_columns > 0
@@ -78,7 +78,7 @@ def _reset_ages(key, w, j):  # type: ignore[no-untyped-def]
             clocks.light_fuses(key, w, j, slot)
 
 
-@njit(cache=True)
+@compiled()
 def _reset_run(w, j):  # type: ignore[no-untyped-def]
     s = views.runs(w)[j]
     s.wall, s.active, s.since, s.block, s.persist, s.held = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
@@ -92,7 +92,7 @@ def _reset_run(w, j):  # type: ignore[no-untyped-def]
         s.book[state] = 0.0
 
 
-@njit(cache=True)
+@compiled()
 def _set(array, value):  # type: ignore[no-untyped-def]
     """Sets every entry of an array of any shape."""
     flat = array.reshape(array.size)

@@ -8,9 +8,9 @@ or equally distributed: a cohort. A node that enters later has its own age and w
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from argosy.kernels import heap, views
+from argosy.kernels.compiled import compiled
 from argosy.kernels.records import (
     FIRST_SHOCK,
     FOLLOW_CLOCK,
@@ -28,27 +28,27 @@ NODE_STREAM = np.int64(1) << np.int64(32)
 """Streams from here on belong to nodes; below are those of the jobs' clocks."""
 
 
-@njit(cache=True)
+@compiled()
 def luck(key, w, j, clock):  # type: ignore[no-untyped-def]
     """The next exponential number of a clock's stream; the clock after the last one is the job's own stream."""
     views.draws(w)[j, clock] += 1
     return exponential(key, j * w.draws_columns + clock, views.draws(w)[j, clock])
 
 
-@njit(cache=True)
+@compiled()
 def chance(key, w, j, clock):  # type: ignore[no-untyped-def]
     """The next uniform number of a clock's stream."""
     views.draws(w)[j, clock] += 1
     return uniform(key, j * w.draws_columns + clock, views.draws(w)[j, clock])
 
 
-@njit(cache=True)
+@compiled()
 def _node_luck(key, node_record, node):  # type: ignore[no-untyped-def]
     node_record.draws += 1
     return exponential(key, NODE_STREAM + node, node_record.draws)
 
 
-@njit(cache=True)
+@compiled()
 def wind(key, w, j, clock):  # type: ignore[no-untyped-def]
     """Sets a memoryless clock to its next stroke."""
     fleet, job, first_slow = views.fleet(w)[0], views.jobs(w)[j], FIRST_SHOCK + w.shocks_rows
@@ -69,7 +69,7 @@ def wind(key, w, j, clock):  # type: ignore[no-untyped-def]
     )
 
 
-@njit(cache=True)
+@compiled()
 def find_next(w, j):  # type: ignore[no-untyped-def]
     """Notes in the run which clock strikes next, and when."""
     s, base = views.runs(w)[j], views.jobs(w)[j].heap_base
@@ -89,7 +89,7 @@ def find_next(w, j):  # type: ignore[no-untyped-def]
             s.due, s.clock = views.clocks(w)[j, clock], clock
 
 
-@njit(cache=True)
+@compiled()
 def _hazard_to_time(table, hazard):  # type: ignore[no-untyped-def]
     """Remaining life ÷ scale of a stationary part over cumulative hazard, linear between the table's entries.
 
@@ -101,7 +101,7 @@ def _hazard_to_time(table, hazard):  # type: ignore[no-untyped-def]
     return table[low] + (table[low + 1] - table[low]) * (hazard - from_) / (to - from_)
 
 
-@njit(cache=True)
+@compiled()
 def _time_to_hazard(table, time):  # type: ignore[no-untyped-def]
     """The inverse of `_hazard_to_time`."""
     last = len(table) - 1
@@ -110,13 +110,13 @@ def _time_to_hazard(table, time):  # type: ignore[no-untyped-def]
     return from_ + (to - from_) * (time - table[low]) / (table[low + 1] - table[low])
 
 
-@njit(cache=True)
+@compiled()
 def weight_of(fleet, lemon):  # type: ignore[no-untyped-def]
     """How many times as often as the mean a node fails."""
     return fleet.usual * (fleet.lemon_factor if lemon == 1 else 1.0)
 
 
-@njit(cache=True)
+@compiled()
 def _cohort_hazard(w, c, lemon, active):  # type: ignore[no-untyped-def]
     """Cumulative hazard of one original node of wearing category `c` since the start."""
     wear = views.wear(w)[c]
@@ -126,7 +126,7 @@ def _cohort_hazard(w, c, lemon, active):  # type: ignore[no-untyped-def]
     return ((wear.age + active) / scale) ** wear.shape - (wear.age / scale) ** wear.shape
 
 
-@njit(cache=True)
+@compiled()
 def _cohort_time(w, c, lemon, hazard):  # type: ignore[no-untyped-def]
     """The inverse: active time at which an original node has lived through `hazard`."""
     wear = views.wear(w)[c]
@@ -136,7 +136,7 @@ def _cohort_time(w, c, lemon, hazard):  # type: ignore[no-untyped-def]
     return ((hazard + (wear.age / scale) ** wear.shape) ** (1.0 / wear.shape)) * scale - wear.age
 
 
-@njit(cache=True)
+@compiled()
 def wind_cohort(key, w, j, k):  # type: ignore[no-untyped-def]
     """Sets a cohort's clock: the first of its members' lifetimes, given how long they all have lived."""
     cohort = views.cohorts(w)[j, k]
@@ -149,7 +149,7 @@ def wind_cohort(key, w, j, k):  # type: ignore[no-untyped-def]
     views.clocks(w)[j, clock] = max(_cohort_time(w, k // 2, k % 2, cohort.hazard), views.runs(w)[j].active)
 
 
-@njit(cache=True)
+@compiled()
 def pick_original(key, w, j, k, clock):  # type: ignore[no-untyped-def]
     """The slot of the cohort's member that failed: any of them, -1 where it was one that left meanwhile."""
     cohort, job, c, lemon = views.cohorts(w)[j, k], views.jobs(w)[j], k // 2, k % 2
@@ -167,7 +167,7 @@ def pick_original(key, w, j, k, clock):  # type: ignore[no-untyped-def]
                 return slot
 
 
-@njit(cache=True)
+@compiled()
 def light_fuses(key, w, j, slot):  # type: ignore[no-untyped-def]
     """Decides when the wearing parts of the node that entered `slot` fail next, and puts that into the heap."""
     s, job, place = views.runs(w)[j], views.jobs(w)[j], views.slots(w)[views.jobs(w)[j].first + slot]
@@ -198,7 +198,7 @@ def light_fuses(key, w, j, slot):  # type: ignore[no-untyped-def]
         s.heap = heap.push(views.heap_at(w), views.heap_slot(w), job.heap_base, s.heap, place.next_at, slot)
 
 
-@njit(cache=True)
+@compiled()
 def rebuild(w, j):  # type: ignore[no-untyped-def]
     """Makes the heap of a job anew from its slots."""
     s, job, size = views.runs(w)[j], views.jobs(w)[j], 0
@@ -212,7 +212,7 @@ def rebuild(w, j):  # type: ignore[no-untyped-def]
     s.heap = size
 
 
-@njit(cache=True)
+@compiled()
 def grow_older(key, w, j, node, failed):  # type: ignore[no-untyped-def]
     """Notes the ages of a node that leaves; of the wearing category `failed` (-1: none) it comes back new."""
     s = views.runs(w)[j]

@@ -11,10 +11,11 @@ from __future__ import annotations
 import heapq
 
 import numpy as np
-from numba import njit
+
+from argosy.kernels.compiled import compiled
 
 
-@njit(cache=True)
+@compiled()
 def max_min_rates(first, links, share, capacity, demand):  # type: ignore[no-untyped-def]
     """Max-min fair rates, shape (flows,), in the unit of `capacity` (links,) and `demand` (flows,).
 
@@ -69,7 +70,7 @@ def max_min_rates(first, links, share, capacity, demand):  # type: ignore[no-unt
                 _fix(flow_of[entry], now, rates, first, links, share, left, growing)
 
 
-@njit(cache=True)
+@compiled()
 def _fix(flow, rate, rates, first, links, share, left, growing):  # type: ignore[no-untyped-def]
     """Gives a flow its rate, and takes it from its links."""
     rates[flow] = rate

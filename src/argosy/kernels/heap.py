@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from numba import njit
+from argosy.kernels.compiled import compiled
 
 
-@njit(cache=True)
+@compiled()
 def push(keys, items, base, size, key, item):  # type: ignore[no-untyped-def]
     """Adds `item` with `key` to a heap of `size` entries; returns the new size. The arrays must have room."""
     at = size
@@ -21,7 +21,7 @@ def push(keys, items, base, size, key, item):  # type: ignore[no-untyped-def]
     return size + 1
 
 
-@njit(cache=True)
+@compiled()
 def _settle(keys, items, base, size, at, key, item):  # type: ignore[no-untyped-def]
     """Puts (key, item) at `at` or below it, where the heap order holds."""
     while True:
@@ -39,7 +39,7 @@ def _settle(keys, items, base, size, at, key, item):  # type: ignore[no-untyped-
     items[base + at] = item
 
 
-@njit(cache=True)
+@compiled()
 def pop(keys, items, base, size):  # type: ignore[no-untyped-def]
     """Removes the entry at `base` (read it first) of a heap of `size` ≥ 1 entries; returns the new size."""
     size -= 1
@@ -48,7 +48,7 @@ def pop(keys, items, base, size):  # type: ignore[no-untyped-def]
     return size
 
 
-@njit(cache=True)
+@compiled()
 def heapify(keys, items, base, size):  # type: ignore[no-untyped-def]
     """Orders the `size` entries from `base` on as a heap, in time proportional to their number."""
     for at in range(size // 2 - 1, -1, -1):

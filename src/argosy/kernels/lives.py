@@ -6,10 +6,10 @@ Each job is in one state at a time and knows when its next event is; the earlies
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from argosy.kernels import clocks, stock, strikes, views
 from argosy.kernels.beginning import reset
+from argosy.kernels.compiled import compiled
 from argosy.kernels.progress import advance, fall_back, save_all, until_boundary
 from argosy.kernels.records import (
     BOOK,
@@ -32,7 +32,7 @@ from argosy.kernels.records import (
 STRIKE, FOUND, SLOW_ENDS, REFILL, PLANNED, LIMIT, BOUNDARY = range(7)
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def live(keys, directory, seconds, counts, ends):  # type: ignore[no-untyped-def]
     """Lives one life per key in the world of this directory.
 
@@ -49,7 +49,7 @@ def live(keys, directory, seconds, counts, ends):  # type: ignore[no-untyped-def
                 counts[at, j, category] = views.counts(w)[j, category]
 
 
-@njit(cache=True)
+@compiled()
 def _one(key, w):  # type: ignore[no-untyped-def]
     reset(key, w)
     for j in range(w.jobs_rows):
@@ -65,7 +65,7 @@ def _one(key, w):  # type: ignore[no-untyped-def]
         j = _earliest(w)
 
 
-@njit(cache=True)
+@compiled()
 def _earliest(w):  # type: ignore[no-untyped-def]
     """The job whose next event is first, -1 when all have ended; of those that wait for a node, who has waited longest."""
     if w.jobs_rows == 1:
@@ -83,7 +83,7 @@ def _earliest(w):  # type: ignore[no-untyped-def]
     return best
 
 
-@njit(cache=True)
+@compiled()
 def _wakes(w, j):  # type: ignore[no-untyped-def]
     """When a waiting job looks again: at the next repair, or when a copy of a lost group is due."""
     s = views.runs(w)[j]
@@ -91,7 +91,7 @@ def _wakes(w, j):  # type: ignore[no-untyped-def]
     return max(at, s.wall)
 
 
-@njit(cache=True)
+@compiled()
 def _plan(w, j):  # type: ignore[no-untyped-def]
     """Notes when the job's next event is, and for a running one what it is and how fast the job goes until then."""
     s, job = views.runs(w)[j], views.jobs(w)[j]
@@ -126,7 +126,7 @@ def _plan(w, j):  # type: ignore[no-untyped-def]
     s.step, s.cause, s.next_at = step, cause, s.wall + step
 
 
-@njit(cache=True)
+@compiled()
 def _step(key, w, j):  # type: ignore[no-untyped-def]
     """Lets the job's next event happen."""
     s, job = views.runs(w)[j], views.jobs(w)[j]
@@ -155,7 +155,7 @@ def _step(key, w, j):  # type: ignore[no-untyped-def]
         _end(w, j, CUT)
 
 
-@njit(cache=True)
+@compiled()
 def _run(key, w, j):  # type: ignore[no-untyped-def]
     """The job runs until its next event, which happens; or until its work is done."""
     s, job = views.runs(w)[j], views.jobs(w)[j]
@@ -195,7 +195,7 @@ def _run(key, w, j):  # type: ignore[no-untyped-def]
         _end(w, j, CUT)
 
 
-@njit(cache=True)
+@compiled()
 def _exchange_slow(key, w, j):  # type: ignore[no-untyped-def]
     """A slow node is found: the job saves, another node takes its place, the job restarts; nothing is lost but that time."""
     s, job = views.runs(w)[j], views.jobs(w)[j]
@@ -215,7 +215,7 @@ def _exchange_slow(key, w, j):  # type: ignore[no-untyped-def]
         _go_down(key, w, j)
 
 
-@njit(cache=True)
+@compiled()
 def _advance(w, j, seconds):  # type: ignore[no-untyped-def]
     """Runs for so long; ends the job where its work is done and nothing is wrong with it."""
     s = views.runs(w)[j]
@@ -231,7 +231,7 @@ def _advance(w, j, seconds):  # type: ignore[no-untyped-def]
         _end(w, j, FINISHED)
 
 
-@njit(cache=True)
+@compiled()
 def _end(w, j, how):  # type: ignore[no-untyped-def]
     s = views.runs(w)[j]
     s.state, s.end = ENDED, how
@@ -240,7 +240,7 @@ def _end(w, j, how):  # type: ignore[no-untyped-def]
     s.book[DEGRADED] += s.now[2]
 
 
-@njit(cache=True)
+@compiled()
 def _stop(key, w, j):  # type: ignore[no-untyped-def]
     """The job falls back to what it saved; several nodes lost at once may take each other's copies along."""
     s, job = views.runs(w)[j], views.jobs(w)[j]
@@ -254,7 +254,7 @@ def _stop(key, w, j):  # type: ignore[no-untyped-def]
         strikes.note(w, s.wall, s.book[REWORK] - before, REWORK)
 
 
-@njit(cache=True)
+@compiled()
 def _uncover(w, j):  # type: ignore[no-untyped-def]
     """Silent corruption is found: back to a copy older than it, if one that old was kept, else to the start."""
     s, job = views.runs(w)[j], views.jobs(w)[j]
@@ -270,7 +270,7 @@ def _uncover(w, j):  # type: ignore[no-untyped-def]
         strikes.note(w, s.wall, s.book[REWORK] - before, REWORK)
 
 
-@njit(cache=True)
+@compiled()
 def _go_down(key, w, j):  # type: ignore[no-untyped-def]
     """The job has stopped without warning: detection begins; a job that never gets on is given up."""
     s, job = views.runs(w)[j], views.jobs(w)[j]
@@ -287,7 +287,7 @@ def _go_down(key, w, j):  # type: ignore[no-untyped-def]
         _end(w, j, GAVE_UP)
 
 
-@njit(cache=True)
+@compiled()
 def _gather(key, w, j):  # type: ignore[no-untyped-def]
     """Fills the places of lost nodes, and restarts; without enough nodes the job waits."""
     s, job = views.runs(w)[j], views.jobs(w)[j]
@@ -312,7 +312,7 @@ def _gather(key, w, j):  # type: ignore[no-untyped-def]
     s.state, s.until = RESTART, s.active + job.restart_s
 
 
-@njit(cache=True)
+@compiled()
 def _misdiagnosed(key, w, j):  # type: ignore[no-untyped-def]
     """The node that was guilty all along fails the job again, as soon as it computes."""
     s, job = views.runs(w)[j], views.jobs(w)[j]
@@ -325,7 +325,7 @@ def _misdiagnosed(key, w, j):  # type: ignore[no-untyped-def]
             _go_down(key, w, j)
 
 
-@njit(cache=True)
+@compiled()
 def _share_storage(w, j, now):  # type: ignore[no-untyped-def]
     """All jobs that write now share the storage: where that changed, the others go on at another pace from `now` on."""
     load = 0.0
@@ -348,7 +348,7 @@ def _share_storage(w, j, now):  # type: ignore[no-untyped-def]
             _plan(w, k)
 
 
-@njit(cache=True)
+@compiled()
 def _book(w, j, state, seconds):  # type: ignore[no-untyped-def]
     """Spends `seconds` of wall-clock time in `state`."""
     s = views.runs(w)[j]

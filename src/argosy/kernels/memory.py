@@ -7,10 +7,7 @@ arrays alive for as long as it is used.
 
 from __future__ import annotations
 
-import zlib
 from collections.abc import Mapping
-from functools import cache
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -29,21 +26,10 @@ def _pointer(typingctx, address):  # type: ignore[no-untyped-def]
     return types.voidptr(address), generate
 
 
-@cache
-def fingerprint() -> str:
-    """A name that changes with any source of these kernels."""
-    sources = b"".join(path.read_bytes() for path in sorted(Path(__file__).parent.glob("*.py")))
-    return f"sources_{zlib.crc32(sources):08x}"
-
-
 def directory(names: list[str]) -> np.dtype:
-    """The record that holds, for each name, the address of an array and its shape of at most two dimensions.
-
-    One field more carries the sources' fingerprint: compiled code is cached by the types of its arguments and the date of its
-    own file alone, and must not outlive a change of what it calls or of the records it reads.
-    """
+    """The record that holds, for each name, the address of an array and its shape of at most two dimensions."""
     parts = [f"{name}{part}" for name in names for part in ("", "_rows", "_columns")]
-    return np.dtype([(field, np.int64) for field in [*parts, fingerprint()]], align=True)
+    return np.dtype([(field, np.int64) for field in parts], align=True)
 
 
 def addresses(arrays: Mapping[str, np.ndarray]) -> np.ndarray:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from argosy.kernels.compiled import compiled
 from argosy.kernels.records import REWORK
 
 _TINY = 1e-9  # seconds: two moments that close are one
 
 
-@njit(cache=True)
+@compiled()
 def advance(job, s, seconds):  # type: ignore[no-untyped-def]
     """Runs the job for `seconds` at `s.speed` (1 is whole): returns (seconds used, whether the work is done).
 
@@ -67,7 +67,7 @@ def advance(job, s, seconds):  # type: ignore[no-untyped-def]
             return seconds, False
 
 
-@njit(cache=True)
+@compiled()
 def until_boundary(job, s):  # type: ignore[no-untyped-def]
     """Seconds until the job begins or ends a save or a write, or its work: what others at its storage must know."""
     written = s.persist / s.pace if s.writing == 1 else np.inf
@@ -78,13 +78,13 @@ def until_boundary(job, s):  # type: ignore[no-untyped-def]
     return min(goal / rate if rate > 0.0 else np.inf, written)
 
 
-@njit(cache=True)
+@compiled()
 def _copy(to, source):  # type: ignore[no-untyped-def]
     for part in range(3):
         to[part] = source[part]
 
 
-@njit(cache=True)
+@compiled()
 def _begin_save(job, s):  # type: ignore[no-untyped-def]
     """The job stops to copy its state; where the copy before is still being written, it waits for that too."""
     due = job.fast == 0 or s.saves + 1 >= job.storage_every
@@ -93,7 +93,7 @@ def _begin_save(job, s):  # type: ignore[no-untyped-def]
         s.block = max(s.block, s.persist / s.pace + 1e-6)
 
 
-@njit(cache=True)
+@compiled()
 def _saved(job, s):  # type: ignore[no-untyped-def]
     """A copy is complete: it counts in the fast tier at once, and its way to storage begins when that is due."""
     s.since = 0.0
@@ -111,7 +111,7 @@ def _saved(job, s):  # type: ignore[no-untyped-def]
         _persisted(job, s)
 
 
-@njit(cache=True)
+@compiled()
 def _persisted(job, s):  # type: ignore[no-untyped-def]
     """The copy on its way is safe: from now on it counts, with the slowdown that writing it caused."""
     _copy(s.stored, s.pending)
@@ -123,7 +123,7 @@ def _persisted(job, s):  # type: ignore[no-untyped-def]
         _copy(s.near, s.stored)
 
 
-@njit(cache=True)
+@compiled()
 def _whole_periods(job, s, seconds):  # type: ignore[no-untyped-def]
     """Skips whole periods of compute and save in one step, where nothing else can happen; returns seconds used."""
     now, speed = s.now, s.speed
@@ -165,7 +165,7 @@ def _whole_periods(job, s, seconds):  # type: ignore[no-untyped-def]
     return count * period
 
 
-@njit(cache=True)
+@compiled()
 def fall_back(job, s, destroyed):  # type: ignore[no-untyped-def]
     """A stop without warning: back to the last copy that counts; where the fast tier is `destroyed`, to storage."""
     now = s.now
@@ -185,7 +185,7 @@ def fall_back(job, s, destroyed):  # type: ignore[no-untyped-def]
     s.block = 0.0
 
 
-@njit(cache=True)
+@compiled()
 def save_all(job, s):  # type: ignore[no-untyped-def]
     """A planned stop: everything so far is safe in storage. The time that takes is booked by the caller."""
     _copy(s.pending, s.now)

@@ -7,12 +7,13 @@ once. `start`, `out`: the links that leave node n are `out[start[n]:start[n + 1]
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from argosy.kernels.compiled import compiled
 
 FAR = np.int16(32767)
 
 
-@njit(cache=True, inline="always")
+@compiled(inline="always")
 def mix(number):  # type: ignore[no-untyped-def]
     """splitmix64: 64 bits scattered over 64 bits (S. Vigna, public domain)."""
     mixed = np.uint64(number) + np.uint64(0x9E3779B97F4A7C15)
@@ -21,7 +22,7 @@ def mix(number):  # type: ignore[no-untyped-def]
     return mixed ^ (mixed >> np.uint64(31))
 
 
-@njit(cache=True)
+@compiled()
 def distances(start, into, tail, targets, nodes):  # type: ignore[no-untyped-def]
     """Links on a shortest way from every node to each target, shape (targets, nodes); FAR where there is none.
 
@@ -50,7 +51,7 @@ def distances(start, into, tail, targets, nodes):  # type: ignore[no-untyped-def
     return found
 
 
-@njit(cache=True)
+@compiled()
 def next_sets(away, start, out, head):  # type: ignore[no-untyped-def]
     """Numbers the sets of links that lead nearer: (table (destinations, nodes), first (sets + 1,), links).
 
@@ -98,7 +99,7 @@ def next_sets(away, start, out, head):  # type: ignore[no-untyped-def]
     return table, first[: known + 1].copy(), links[:used].copy()
 
 
-@njit(cache=True)
+@compiled()
 def _slot(name, names, numbers):  # type: ignore[no-untyped-def]
     """Where a name is in the table of names, or the free place where it belongs."""
     slot = np.int64(name % np.uint64(len(names)))
@@ -107,7 +108,7 @@ def _slot(name, names, numbers):  # type: ignore[no-untyped-def]
     return slot
 
 
-@njit(cache=True)
+@compiled()
 def _rehash(names, numbers):  # type: ignore[no-untyped-def]
     """The same names in a table of twice the size."""
     more_names = np.zeros(2 * len(names), dtype=np.uint64)
@@ -119,7 +120,7 @@ def _rehash(names, numbers):  # type: ignore[no-untyped-def]
     return more_names, more_numbers
 
 
-@njit(cache=True)
+@compiled()
 def _longer(array):  # type: ignore[no-untyped-def]
     """The same numbers in an array of twice the length."""
     longer = np.empty(2 * len(array), dtype=array.dtype)
@@ -127,7 +128,7 @@ def _longer(array):  # type: ignore[no-untyped-def]
     return longer
 
 
-@njit(cache=True, inline="always")
+@compiled(inline="always")
 def _choose(members, divisor, key, seed, node, order, hashed):  # type: ignore[no-untyped-def]
     """Which of a set's `members` a flow takes: by a hash that every switch salts, or by its destination's number."""
     if hashed:
@@ -135,7 +136,7 @@ def _choose(members, divisor, key, seed, node, order, hashed):  # type: ignore[n
     return (order // divisor) % members
 
 
-@njit(cache=True)
+@compiled()
 def walk(table, set_first, set_links, set_divisor, head, begin, up, column, down, order, key, seed, hashed):  # type: ignore[no-untyped-def]
     """Paths of flows from node `begin[f]` to destination `column[f]`: (first (flows + 1,), links, whether it arrives).
 
@@ -177,7 +178,7 @@ def walk(table, set_first, set_links, set_divisor, head, begin, up, column, down
     return first, links[:used].copy(), arrives
 
 
-@njit(cache=True)
+@compiled()
 def count_all(  # type: ignore[no-untyped-def]
     table, set_first, set_links, set_divisor, head, sources, ends, seed, hashed
 ):
@@ -209,7 +210,7 @@ def count_all(  # type: ignore[no-untyped-def]
     return load, lost
 
 
-@njit(cache=True)
+@compiled()
 def spread(table, set_first, set_links, head, by_distance, demand):  # type: ignore[no-untyped-def]
     """Load per link of `demand` (destinations, nodes), each split evenly over all shortest ways.
 
@@ -232,7 +233,7 @@ def spread(table, set_first, set_links, head, by_distance, demand):  # type: ign
     return load
 
 
-@njit(cache=True)
+@compiled()
 def spread_flows(table, set_first, set_links, head, begin, up, column, down, nodes, limit):  # type: ignore[no-untyped-def]
     """The links over which one unit from node `begin[f]` to destination `column[f]` is sprayed evenly, and the shares.
 

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from argosy.kernels import heap, views
+from argosy.kernels.compiled import compiled
 from argosy.kernels.records import UNKNOWN
 from argosy.kernels.streams import exponential
 
 REPAIR_STREAM = np.int64(1) << np.int64(40)
 
 
-@njit(cache=True)
+@compiled()
 def to_repair(key, w, node, now, repair_s):  # type: ignore[no-untyped-def]
     """`node` goes to the shop at `now`; a crew may have to come free first."""
     fleet, pool = views.fleet(w)[0], views.pool(w)[0]
@@ -36,7 +36,7 @@ def to_repair(key, w, node, now, repair_s):  # type: ignore[no-untyped-def]
     pool.repairs = heap.push(views.repair_at(w), views.repair_node(w), 0, pool.repairs, starts + lasts, item)
 
 
-@njit(cache=True)
+@compiled()
 def take(w, slot, now):  # type: ignore[no-untyped-def]
     """A healthy node for `slot` that is there at `now`, -1 where there is none: of its rack, or of the spares."""
     fleet, pool = views.fleet(w)[0], views.pool(w)[0]
@@ -59,7 +59,7 @@ def take(w, slot, now):  # type: ignore[no-untyped-def]
     return node
 
 
-@njit(cache=True)
+@compiled()
 def _come_back(w, item):  # type: ignore[no-untyped-def]
     """A repaired node goes to the shelf of its rack, or to the spares; a repaired rack to the spare racks."""
     fleet, pool = views.fleet(w)[0], views.pool(w)[0]
@@ -77,7 +77,7 @@ def _come_back(w, item):  # type: ignore[no-untyped-def]
         views.shelved(w)[rack] += 1
 
 
-@njit(cache=True)
+@compiled()
 def rack_of(w, node):  # type: ignore[no-untyped-def]
     """The rack that `node` belongs to: the first nodes work, the spares inside racks follow them."""
     fleet = views.fleet(w)[0]
@@ -86,7 +86,7 @@ def rack_of(w, node):  # type: ignore[no-untyped-def]
     return (node - fleet.nodes) // fleet.rack_spares
 
 
-@njit(cache=True)
+@compiled()
 def _exchange(w, rack):  # type: ignore[no-untyped-def]
     """A spare rack takes the place of `rack`, which is a spare itself as soon as the first of its nodes is repaired."""
     fleet, pool = views.fleet(w)[0], views.pool(w)[0]
@@ -108,7 +108,7 @@ def _exchange(w, rack):  # type: ignore[no-untyped-def]
         _shelve_idle(w, rack, node)
 
 
-@njit(cache=True)
+@compiled()
 def _shelve_idle(w, rack, node):  # type: ignore[no-untyped-def]
     if views.nodes(w)[node].slot < 0:
         for wearing in range(w.ages_rows):

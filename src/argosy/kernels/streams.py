@@ -8,7 +8,8 @@ common random numbers, which make small differences visible. The hash is splitmi
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from argosy.kernels.compiled import compiled
 
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 _A, _B = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
@@ -17,21 +18,21 @@ _S30, _S27, _S31, _S11 = np.uint64(30), np.uint64(27), np.uint64(31), np.uint64(
 _SCALE = 1.0 / 9007199254740992.0  # 2^-53
 
 
-@njit(cache=True, inline="always")
+@compiled(inline="always")
 def _mix(x):  # type: ignore[no-untyped-def]
     x = (x ^ (x >> _S30)) * _A
     x = (x ^ (x >> _S27)) * _B
     return x ^ (x >> _S31)
 
 
-@njit(cache=True, inline="always")
+@compiled(inline="always")
 def uniform(key, stream, index):  # type: ignore[no-untyped-def]
     """A number in (0, 1): `key` a np.uint64, `stream` and `index` non-negative integers."""
     inner = _mix(np.uint64(stream) * _ODD + np.uint64(index) * _GOLDEN + _GOLDEN)
     return (np.float64(_mix(key + inner * _ODD) >> _S11) + 0.5) * _SCALE
 
 
-@njit(cache=True, inline="always")
+@compiled(inline="always")
 def exponential(key, stream, index):  # type: ignore[no-untyped-def]
     """An exponential number of mean 1; arguments as `uniform`."""
     return -np.log(uniform(key, stream, index))

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from argosy.kernels import clocks, heap, stock, views
+from argosy.kernels.compiled import compiled
 from argosy.kernels.records import (
     EVENT,
     FIRST_SHOCK,
@@ -20,7 +20,7 @@ from argosy.kernels.records import (
 NOTHING, PAUSES, STOPS = range(3)
 
 
-@njit(cache=True)
+@compiled()
 def strike(key, w, j, stopped):  # type: ignore[no-untyped-def]
     """Lets what is due happen now; returns what it does to the job. `stopped`: the job does not compute."""
     s, clock = views.runs(w)[j], views.runs(w)[j].clock
@@ -48,7 +48,7 @@ def strike(key, w, j, stopped):  # type: ignore[no-untyped-def]
     return effect
 
 
-@njit(cache=True)
+@compiled()
 def _which(causes, at):  # type: ignore[no-untyped-def]
     """The category of a cause, drawn by its share; `at` uniform in (0, 1)."""
     sought = at * causes[-1].cumulative
@@ -58,7 +58,7 @@ def _which(causes, at):  # type: ignore[no-untyped-def]
     return causes[-1].category
 
 
-@njit(cache=True)
+@compiled()
 def _node_clock(key, w, j, clock, first_cohort, stopped):  # type: ignore[no-untyped-def]
     """One node fails: of a memoryless cause, or of a worn part; a node that is not there fails nobody."""
     s, job = views.runs(w)[j], views.jobs(w)[j]
@@ -98,7 +98,7 @@ def _node_clock(key, w, j, clock, first_cohort, stopped):  # type: ignore[no-unt
     return effect
 
 
-@njit(cache=True)
+@compiled()
 def node_fails(key, w, j, slot, category, wearing, stopped):  # type: ignore[no-untyped-def]
     """The node in `slot` fails: it is lost, or computes wrongly from now on."""
     s, job, fleet = views.runs(w)[j], views.jobs(w)[j], views.fleet(w)[0]
@@ -118,7 +118,7 @@ def node_fails(key, w, j, slot, category, wearing, stopped):  # type: ignore[no-
     return lose(key, w, j, slot, wearing, fleet.repair_s)
 
 
-@njit(cache=True)
+@compiled()
 def _shock(key, w, j, clock):  # type: ignore[no-untyped-def]
     """A shared cause strikes one domain: each of its nodes in the job is lost with the shock's reach."""
     shock, job = views.shocks(w)[clock - FIRST_SHOCK], views.jobs(w)[j]
@@ -135,7 +135,7 @@ def _shock(key, w, j, clock):  # type: ignore[no-untyped-def]
     return effect
 
 
-@njit(cache=True)
+@compiled()
 def count(key, w, j, category, node):  # type: ignore[no-untyped-def]
     """Books a failure, writes it into the timeline, and may light another one (a burst)."""
     s, fleet = views.runs(w)[j], views.fleet(w)[0]
@@ -149,7 +149,7 @@ def count(key, w, j, category, node):  # type: ignore[no-untyped-def]
             s.follows = category
 
 
-@njit(cache=True)
+@compiled()
 def note(w, wall, value, code):  # type: ignore[no-untyped-def]
     """One row of the timeline, while there is room."""
     pool = views.pool(w)[0]
@@ -160,7 +160,7 @@ def note(w, wall, value, code):  # type: ignore[no-untyped-def]
         pool.rows += 1
 
 
-@njit(cache=True)
+@compiled()
 def lose(key, w, j, slot, wearing, repair_s):  # type: ignore[no-untyped-def]
     """The node in `slot` goes to repair; returns what that does to the job.
 
@@ -191,7 +191,7 @@ def lose(key, w, j, slot, wearing, repair_s):  # type: ignore[no-untyped-def]
     return _leave_group(w, j, slot)
 
 
-@njit(cache=True)
+@compiled()
 def _place(w, j, slot):  # type: ignore[no-untyped-def]
     """(copy, group) that the node in `slot` works for: consecutive nodes share one; copies of a group lie apart."""
     job = views.jobs(w)[j]
@@ -199,7 +199,7 @@ def _place(w, j, slot):  # type: ignore[no-untyped-def]
     return job.replica_base + which, which % job.replicas
 
 
-@njit(cache=True)
+@compiled()
 def _whole_copies(w, j, group):  # type: ignore[no-untyped-def]
     job, whole = views.jobs(w)[j], 0
     for copy in range(job.copies):
@@ -207,7 +207,7 @@ def _whole_copies(w, j, group):  # type: ignore[no-untyped-def]
     return whole
 
 
-@njit(cache=True)
+@compiled()
 def _leave_group(w, j, slot):  # type: ignore[no-untyped-def]
     """A group without a whole copy is down: that slows replicas, and stops a job that keeps copies to avoid it."""
     s, job = views.runs(w)[j], views.jobs(w)[j]
@@ -219,7 +219,7 @@ def _leave_group(w, j, slot):  # type: ignore[no-untyped-def]
     return STOPS if job.copies > 1 else PAUSES
 
 
-@njit(cache=True)
+@compiled()
 def enter(key, w, j, slot, node):  # type: ignore[no-untyped-def]
     """Puts `node` to work in `slot`."""
     job = views.jobs(w)[j]
@@ -229,7 +229,7 @@ def enter(key, w, j, slot, node):  # type: ignore[no-untyped-def]
     clocks.light_fuses(key, w, j, slot)
 
 
-@njit(cache=True)
+@compiled()
 def refill(key, w, j):  # type: ignore[no-untyped-def]
     """A tolerant policy's replacement is due: the place is filled, or tried again when the next repair is done."""
     s, base = views.runs(w)[j], views.jobs(w)[j].first + j
@@ -240,7 +240,7 @@ def refill(key, w, j):  # type: ignore[no-untyped-def]
         s.refills = heap.push(views.refill_at(w), views.refill_slot(w), base, s.refills, back, slot)
 
 
-@njit(cache=True)
+@compiled()
 def refill_all(key, w, j):  # type: ignore[no-untyped-def]
     """A job that keeps copies has stopped: its restart starts the replacements too, as far as there are spares."""
     s, base = views.runs(w)[j], views.jobs(w)[j].first + j
@@ -253,7 +253,7 @@ def refill_all(key, w, j):  # type: ignore[no-untyped-def]
     s.refills = left
 
 
-@njit(cache=True)
+@compiled()
 def _replace(key, w, j, slot):  # type: ignore[no-untyped-def]
     """Puts a spare into `slot` of a job that tolerates losses; False where there is none."""
     s, job = views.runs(w)[j], views.jobs(w)[j]
