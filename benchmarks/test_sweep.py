@@ -9,8 +9,9 @@ import time
 from pathlib import Path
 
 from argosy.study.axes import read_study
-from argosy.study.points import _alone, run_chunk
+from argosy.study.points import alone as plan_alone
 from argosy.study.sweep import cut, sweep
+from argosy.study.vectors import run_chunk
 
 POINTS = 100_000
 SCENARIO = """
@@ -44,14 +45,16 @@ def test_a_hundred_thousand_points(benchmark, tmp_path):
     chunk = next(cut(asked, asked.combinations()))
     started = time.perf_counter()
     for number, values in chunk.points[:20]:
-        _alone(chunk, number, values)
+        plan_alone(chunk, number, values)
     alone = (time.perf_counter() - started) / 20
     summary = benchmark.pedantic(sweep, (asked, tmp_path / "r"), rounds=1)
     each = benchmark.stats.stats.mean / summary.points
     benchmark.extra_info["points_per_s"] = 1 / each
     benchmark.extra_info["faster_than_one_by_one"] = alone / each
     seconds = benchmark.stats.stats.mean
-    print(f"\n{summary.points:,} points in {seconds:.1f} s: {each * 1e6:.0f} µs a point, {alone / each:,.0f} × one by one")
+    print(
+        f"\n{summary.points:,} points in {seconds:.1f} s: {each * 1e6:.0f} µs a point, {alone / each:,.0f} × one by one"
+    )
     assert alone / each > 20
 
 

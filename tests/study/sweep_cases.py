@@ -8,7 +8,7 @@ SCENARIO = (
     "name: small\nfleet: {accelerator: H100-SXM, count: 64}\n"
     "training: {name: pretrain, model: llama-3.1-8b, tokens: 1e11, sequence_length: 8192, "
     "global_batch: 256 sequences, stack: megatron-core, "
-    "layout: {tp: 2, pp: 1, micro_batch: 1, recompute: none, zero: 1}}\n"
+    "layout: {tp: 2, pp: 1, vp: 1, cp: 1, micro_batch: 1, recompute: none, zero: 1, schedule: 1f1b}}\n"
 )
 
 

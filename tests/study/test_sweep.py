@@ -13,14 +13,15 @@ from argosy.cli.main import run as command
 from argosy.facts import FactError
 from argosy.planning import plan
 from argosy.spec import ScenarioError, load
-from argosy.study import points as points_module
 from argosy.study import show
+from argosy.study import vectors as vectors_module
 from argosy.study.axes import read_study
-from argosy.study.points import Chunk, is_number, run_chunk
-from argosy.study.sweep import cut, sweep
+from argosy.study.points import Chunk, alone
+from argosy.study.sweep import sweep
+from argosy.study.vectors import Vectors, is_number, run_chunk
 
 NUMBERS = (
-    "reliability.detection: {from: 30 s, to: 10 min, steps: 4, log: true}, "
+    "reliability.detection: {from: 30 s, to: 10 min, steps: 8, log: true}, "
     "assumptions.overrides.training.sustained_clock.hopper: [0.8, 0.9], "
     "fleet.storage.bandwidth: [10 GB/s, 20 GB/s]"
 )
@@ -29,23 +30,24 @@ NUMBERS = (
 def chunk_of(path, outputs=None) -> Chunk:
     study = read_study(path)
     study = replace(study, outputs=outputs or study.outputs)
-    (only,) = cut(study, study.combinations())
-    return only
+    points = tuple(enumerate(study.combinations()))
+    axes = tuple(axis.path for axis in study.axes)
+    return Chunk(str(study.scenario), axes, study.outputs, study.draws, points)
 
 
 def test_numbers_are_one_run_that_equals_plans_one_by_one(tmp_path, monkeypatch):
     chunk = chunk_of(study_file(tmp_path, NUMBERS))
-    assert len(chunk.points) == 16
-    vectors = points_module._Vectors.of(chunk)
+    assert len(chunk.points) == 32
+    vectors = Vectors.of(chunk)
     assert vectors is not None
     together = vectors.rows()
     assert together is not None
-    alone = [points_module._alone(chunk, number, values) for number, values in chunk.points]
-    for one, other in zip(together, alone, strict=True):
+    single = [alone(chunk, number, values) for number, values in chunk.points]
+    for one, other in zip(together, single, strict=True):
         for key in chunk.outputs:
             assert one[key] == pytest.approx(other[key], rel=1e-9)
     days = {row["training.0.schedule.days.nominal"] for row in together}
-    assert len(days) == 16  # every axis moves the answer
+    assert len(days) == 32  # every axis moves the answer
 
 
 def test_a_point_is_the_plan_of_its_scenario(tmp_path):
@@ -60,13 +62,13 @@ def test_a_point_is_the_plan_of_its_scenario(tmp_path):
 def test_a_run_that_does_not_agree_is_not_trusted(tmp_path, monkeypatch):
     chunk = chunk_of(study_file(tmp_path, NUMBERS))
     truth = run_chunk(chunk)
-    honest = points_module.closed_run
+    honest = vectors_module.closed_run
 
     def wrong(*arguments):
         run = honest(*arguments)
         return replace(run, cost={**run.cost, "total_usd": 1.001 * np.asarray(run.cost["total_usd"])})
 
-    monkeypatch.setattr(points_module, "closed_run", wrong)
+    monkeypatch.setattr(vectors_module, "closed_run", wrong)
     found = [row["cost.total_usd"] for row in run_chunk(chunk)]
     assert found == pytest.approx([row["cost.total_usd"] for row in truth], rel=1e-9)
 
@@ -103,10 +105,8 @@ def test_samples(tmp_path):
 
 
 def test_axes_of_both_kinds():
-    assert is_number("prices.electricity", False) and is_number("reliability.detection", False)
-    assert not is_number("fleet.count", True) and not is_number("training.pretrain.layout.tp", True)
-    clock = "assumptions.overrides.training.sustained_clock.hopper"
-    assert is_number(clock, True) and not is_number(clock, False)
+    assert is_number("prices.electricity") and is_number("reliability.detection")
+    assert not is_number("fleet.count") and not is_number("training.pretrain.layout.tp")
 
 
 @pytest.mark.parametrize(

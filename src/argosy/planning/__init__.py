@@ -16,7 +16,7 @@ from argosy.planning.job import JobPlan, check_format, plan_job
 from argosy.planning.payload import assumptions, envelope, payload, plain
 from argosy.planning.power_trace import ramp_constraint
 from argosy.planning.run import FleetRun, JobRun, drawn_run, job_life, nominal_run
-from argosy.planning.site import it_load, network_account
+from argosy.planning.site import NetworkAccount, it_load, network_account
 from argosy.planning.verdict import (
     Constraint,
     Verdict,
@@ -32,7 +32,7 @@ from argosy.reliability.events import COMPILING, compiled_before
 from argosy.spec import Scenario
 from argosy.training import Search
 
-__all__ = ["Constraint", "Plan", "Verdict", "plan"]
+__all__ = ["Constraint", "Plan", "Verdict", "central_run", "plan", "verdict_of"]
 
 LONGEST_S = 1e11  # three thousand years: a longer job never finishes
 
@@ -78,23 +78,34 @@ def plan(
         jobs.append(planned)
     fabrics = plan_fabric(setting.fleet, setting.values)
     network = network_account(fabrics)
+    nominal = central_run(setting, jobs, network, tell)
+    if isinstance(nominal, Verdict):
+        return _without_run(setting, nominal)
+    drawn = drawn_run(setting, jobs, network, draws, seed)
+    verdict = verdict_of(setting, nominal, fabrics)
+    answer = payload(setting, verdict, nominal, drawn, fabrics)
+    return Plan(setting.scenario, verdict, nominal, drawn, tuple(fabrics), answer)
+
+
+def central_run(
+    setting: Context,
+    jobs: list[JobPlan],
+    network: NetworkAccount,
+    tell: Callable[[str], None] = lambda message: None,
+) -> FleetRun | Verdict:
+    """The run at central facts; or the verdict of a job that never finishes, before its lives are simulated."""
     for job in jobs:
         life = job_life(setting, job)
         form = life.goodput()
         if not form.wall_s(job.work_s) < min(LONGEST_S, LONGEST * job.work_s):
-            return _without_run(setting, endless(job.training.name, life.notes(), form.shares))
+            return endless(job.training.name, life.notes(), form.shares)
         if life.beyond and not compiled_before():
             tell(COMPILING)
     nominal = nominal_run(setting, jobs, network)
     for lived in nominal.jobs:
         if not lived.wall_s < LONGEST_S:
-            return _without_run(
-                setting, endless(lived.job.training.name, lived.reliability.notes(), _lost(lived))
-            )
-    drawn = drawn_run(setting, jobs, network, draws, seed)
-    verdict = _verdict(setting, nominal, fabrics)
-    answer = payload(setting, verdict, nominal, drawn, fabrics)
-    return Plan(setting.scenario, verdict, nominal, drawn, tuple(fabrics), answer)
+            return endless(lived.job.training.name, lived.reliability.notes(), _lost(lived))
+    return nominal
 
 
 def _lost(run: JobRun) -> dict[str, float]:
@@ -104,7 +115,7 @@ def _lost(run: JobRun) -> dict[str, float]:
     return {state: seconds / total for state, seconds in lost.items()}
 
 
-def _verdict(setting: Context, nominal: FleetRun, fabrics: list[dict[str, Any]]) -> Verdict:
+def verdict_of(setting: Context, nominal: FleetRun, fabrics: list[dict[str, Any]]) -> Verdict:
     """All constraints of the plan, and what rests on assumptions."""
     constraints = [limit for job in nominal.jobs for limit in memory_constraint(job.job)]
     capacity, keep = setting.fleet.storage.capacity, setting.scenario.reliability.checkpoint.keep

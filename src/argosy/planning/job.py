@@ -170,7 +170,11 @@ def step_job(given: Training, stage: Stage) -> Job:
 
 
 def laid_out(context: Context, given: Training) -> JobPlan:
-    """The job with its layouts, for those who only want these; FactError where no layout divides the fleet."""
+    """The job with its layouts, for those who only want these.
+
+    FactError for a compute format that is not modelled, and where no layout divides the fleet.
+    """
+    check_format(context, given)
     planned = plan_job(context, given)
     if isinstance(planned, Search):
         raise FactError("no layout divides the fleet; `argosy plan` says which rule put out how many")

@@ -102,12 +102,13 @@ def plain(value: Any) -> tuple[float | int | None, str]:
     if isinstance(value, bool) or value is None:
         return None, ""
     if isinstance(value, int | float):
-        return value, ""
-    number, _, unit = str(value).partition(" ")
+        return (value, "") if math.isfinite(value) else (None, "")
+    text, _, unit = str(value).partition(" ")
     try:
-        return float(number), unit.strip()
+        number = float(text)
     except ValueError:
         return None, ""
+    return (number, unit.strip()) if math.isfinite(number) else (None, "")
 
 
 @dataclass(frozen=True)
@@ -200,6 +201,9 @@ def read_study(path: Path) -> Study:
                     "use fewer steps, or sampling: latin-hypercube",
                 )
             )
+    if scenario is not None and not isinstance(scenario.value, str):
+        problems.append(scenario.problem(("scenario",), "is no file's name", "write scenario: fleet.yaml"))
+        scenario = None
     study = Study(
         scenario=path.parent / str(scenario.value if scenario else ""),
         axes=tuple(axes),
@@ -242,7 +246,9 @@ def read_axes(node: Node | None, problems: list[Problem], key: str = "axes") -> 
         else:
             problems.append(
                 each.problem(
-                    where, "is neither a list nor a range", "write [1, 2] or {from: 1, to: 8, steps: 4}"
+                    where,
+                    "is an empty list" if each.value == [] else "is neither a list nor a range",
+                    "write [1, 2] or {from: 1, to: 8, steps: 4}",
                 )
             )
     return found

@@ -93,7 +93,9 @@ def _of_file(path: Path, root: Node, problems: list[Problem]) -> Question:
             problems.append(node.problem((key,), "unknown key", suggest(str(key), _KEYS), at_key=True))
     named = root.value["scenario"]
     scenario = path.parent / str(named.value)
-    if not scenario.is_file():
+    if not isinstance(named.value, str):
+        problems.append(named.problem(("scenario",), "is no file's name", "write scenario: fleet.yaml"))
+    elif not scenario.is_file():
         problems.append(named.problem(("scenario",), f"there is no file {str(scenario)!r}", "check the path"))
     goal = root.get("goal")
     if goal is not None and goal.value not in GOALS:

@@ -23,9 +23,10 @@ from argosy.planning import plan
 from argosy.spec import load
 from argosy.spec.assertions import check_assertions
 from argosy.study.axes import Axis, Study
-from argosy.study.points import Chunk, run_chunk
+from argosy.study.points import Chunk
 from argosy.study.question import COUNT, GOALS, LIMITS, Limit, Question, rungs
 from argosy.study.sweep import check_field, in_flight
+from argosy.study.vectors import run_chunk
 from argosy.workload import count
 
 SCHEMA = "argosy.recommend/1"

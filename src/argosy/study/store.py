@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 ABOUT = "study.json"
 _PARTIAL = ".partial"
+_MARK = b"PAR1"
 
 
 class Store:
@@ -31,11 +32,12 @@ class Store:
         known = folder / ABOUT
         if known.is_file():
             there = _read_about(known)
-            if there.get("key") != about["key"]:
+            begun = any(folder.glob("chunk-*.parquet"))
+            if begun and there.get("key") != about["key"]:
                 raise FactError(
                     f"{folder} holds another study (or another version's): give another --output, or remove the folder"
                 )
-            if not resume and any(folder.glob("chunk-*.parquet")):
+            if begun and not resume:
                 raise FactError(
                     f"{folder} holds results of this study: add --resume to continue, or remove the folder"
                 )
@@ -47,8 +49,14 @@ class Store:
         _write_whole(known, json.dumps(about, indent=1, ensure_ascii=False).encode())
 
     def done(self, name: str) -> bool:
-        """Whether the chunk of that name is finished."""
-        return self._file(name).is_file()
+        """Whether the chunk of that name is finished: a whole Parquet file, which begins and ends with its mark."""
+        file = self._file(name)
+        if not file.is_file() or file.stat().st_size < 2 * len(_MARK):
+            return False
+        with file.open("rb") as stream:
+            head = stream.read(len(_MARK))
+            stream.seek(-len(_MARK), os.SEEK_END)
+            return head == stream.read() == _MARK
 
     def write(self, name: str, columns: Mapping[str, Sequence[Any]]) -> None:
         """Keep a chunk's rows, given as columns of equal length: floats, whole numbers or text; None is null."""
@@ -99,16 +107,24 @@ def results(folder: Path) -> tuple[dict[str, Any], duckdb.DuckDBPyConnection]:
 
     FactError where the folder holds no study or no finished chunk.
     """
+    import duckdb
+
     about = folder / ABOUT
     if not about.is_file():
         raise FactError(f"{folder} holds no study: name the folder that argosy sweep wrote")
     if not any(folder.glob("chunk-*.parquet")):
         raise FactError(f"{folder} has no finished chunk yet: argosy sweep STUDY --resume")
     connection = connect()
-    pattern = _escaped(folder / "chunk-*.parquet")
-    connection.execute(
-        f"CREATE VIEW results AS SELECT * FROM read_parquet('{pattern}', union_by_name=true) ORDER BY point"
-    )
+    files = ", ".join(f"'{_escaped(path)}'" for path in sorted(folder.glob("chunk-*.parquet")))
+    try:
+        connection.execute(
+            f"CREATE VIEW results AS SELECT * FROM read_parquet([{files}], union_by_name=true) ORDER BY point"
+        )
+    except duckdb.Error as error:
+        told = str(error).splitlines()[0]
+        raise FactError(
+            f"{folder}: a chunk cannot be read ({told}): argosy sweep STUDY --resume plans its points again"
+        ) from None
     return _read_about(about), connection
 
 

@@ -7,7 +7,7 @@ import json
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Executor, Future, wait
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -17,14 +17,13 @@ from argosy import __version__
 from argosy.facts import FactError
 from argosy.spec import ScenarioError, load
 from argosy.study.axes import Axis, Study
-from argosy.study.points import Chunk, is_number, quick, run_chunk
+from argosy.study.points import Chunk, quick
 from argosy.study.store import Store
+from argosy.study.vectors import Vectors, is_number, run_chunk
 
 SCHEMA = "argosy.sweep/1"
-LARGE, SMALL = (
-    4096,
-    16,
-)  # points of a chunk of numbers; of structure, whose points take a tenth of a second each
+LARGE, SMALL = 4096, 16  # points of a chunk of numbers; of structure, a tenth of a second each
+_TRIAL = 8  # points, by which a study's numbers are tried in one run
 _IN_FLIGHT = 4  # chunks per worker that are handed out ahead: what an interruption may lose
 Progress = Callable[[int, int], None]
 
@@ -111,14 +110,22 @@ def check_field(scenario: Path, axis: Axis) -> None:
 
 
 def cut(study: Study, points: Sequence[tuple[Any, ...]]) -> Iterator[Chunk]:
-    """The points in chunks: those that differ in numbers alone together, so that one run can take them all."""
+    """The points in chunks: those that differ in numbers alone together, so that one run can take them all.
+
+    Chunks are large where a trial of the first such group is one run; else small, so that an interruption loses little.
+    """
     paths = tuple(axis.path for axis in study.axes)
-    structure = [i for i, path in enumerate(paths) if not is_number(path, fixed_layout=True)]
+    structure = [i for i, path in enumerate(paths) if not is_number(path)]
     plain = all(quick(path) for path in study.outputs)
     groups: dict[tuple[Any, ...], list[tuple[int, tuple[Any, ...]]]] = {}
     for number, values in enumerate(points):
         groups.setdefault(tuple(values[i] for i in structure), []).append((number, values))
-    size = LARGE if plain and len(structure) < len(paths) else SMALL
+    largest = max(groups.values(), key=len, default=[])
+    size = (
+        LARGE
+        if plain and len(largest) > SMALL and _is_one_run(_chunk(study, paths, largest[:LARGE]))
+        else SMALL
+    )
     waiting: list[tuple[int, tuple[Any, ...]]] = []
     for members in groups.values():
         if len(members) >= SMALL:
@@ -131,6 +138,13 @@ def cut(study: Study, points: Sequence[tuple[Any, ...]]) -> Iterator[Chunk]:
             waiting = waiting[SMALL:]
     if waiting:
         yield _chunk(study, paths, waiting)
+
+
+def _is_one_run(chunk: Chunk) -> bool:
+    """Whether a few of the chunk's points, spread over it, are planned in one vectorised run."""
+    spread = np.unique(np.linspace(0, len(chunk.points) - 1, _TRIAL).astype(int))
+    vectors = Vectors.of(replace(chunk, points=tuple(chunk.points[i] for i in spread)))
+    return vectors is not None and vectors.rows() is not None
 
 
 def _chunk(study: Study, paths: tuple[str, ...], members: Sequence[tuple[int, tuple[Any, ...]]]) -> Chunk:
