@@ -48,7 +48,10 @@ def plan_parts(plan: Mapping[str, Any], width: int = 80) -> list[RenderableType]
         parts.append(fabrics(plan))
     if plan.get("ledger"):
         parts.append(
-            Group(Text("Where every GPU-second goes, in GPU-hours", style="bold"), ledger(plan["ledger"]))
+            Group(
+                Text("Where every GPU-second goes, in GPU-hours at central facts", style="bold"),
+                ledger(plan["ledger"]),
+            )
         )
     if plan.get("cost"):
         parts.append(Group(Text("Cost", style="bold"), cost(plan)))
