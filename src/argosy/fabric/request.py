@@ -48,7 +48,7 @@ def request_network(
     topology: Topology, values: Any, accelerator: str, protocol: str | None
 ) -> TieredNetwork | TorusNetwork:
     """The network of a requested topology: one accelerator per card, a host's accelerators joined by scale-up
-    links.
+    links, and those of several hosts where the accelerator is built so (NVL72).
     """
     design = topology.design
     if design.topology == "torus":
@@ -67,7 +67,24 @@ def request_network(
         known = ", ".join(entry.name for entry in load_catalog().section("transports"))
         raise DesignError(f"protocol {transport.protocol!r} is not known; write one of {known}")
     count = design.hosts * design.nics_per_host
-    return network_over(topology, values, accelerator, design.nics_per_host, transport, count)
+    domain = min(scale_up_domain(accelerator, design.nics_per_host), count)
+    return network_over(topology, values, accelerator, domain, transport, count)
+
+
+def scale_up_domain(accelerator: str, per_host: int) -> int:
+    """Accelerators that scale-up links join: a host's `per_host`; more where the catalog's node of this accelerator is
+    a part of a larger domain of whole hosts.
+    """
+    catalog = load_catalog()
+    entry = catalog.entry("accelerators", accelerator)
+    whole = int(entry.facts["scale_up_domain"].value)
+    nodes = [
+        int(node.facts["accelerators"].value)
+        for node in catalog.section("nodes")
+        if node.text.get("accelerator") == entry.name and node.text.get("protocol") != "ici"
+    ]
+    spans = bool(nodes) and max(nodes) < whole and whole % per_host == 0
+    return whole if spans else per_host
 
 
 def collective_payload(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from argosy.fabric.topologies.design import Design, DesignError, SwitchKind
+from argosy.fabric.topologies.design import Design, DesignError, SwitchKind, Topology
 from argosy.facts import load_catalog
 
 
@@ -75,3 +75,13 @@ def with_larger_switches(design: Design) -> list[Design]:
             above = tuple((tier, kind) for tier in ("spine", "core"))
             larger.append((links, replace(design, kinds=(*above, *design.kinds))))
     return [design for _, design in sorted(larger, key=lambda one: one[0])]
+
+
+def without_sums(topology: Topology) -> list[str] | None:
+    """The catalog's switches of a topology that cannot add up what passes (SHARP): all but InfiniBand's. None where a
+    switch is not named, so that nobody knows.
+    """
+    protocols = {entry.name: entry.text.get("protocol") for entry in load_catalog().section("switches")}
+    names = sorted({group.switch for group in topology.cables.groups if group.tier})
+    lacking = [name for name in names if name in protocols and protocols[name] != "infiniband"]
+    return lacking if lacking or all(name in protocols for name in names) else None

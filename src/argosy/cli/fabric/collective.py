@@ -7,15 +7,20 @@ from typing import Any
 from argosy.cli.fabric import words
 from argosy.cli.fabric.screen import new_table
 
+IN_FABRIC = "sharp"
+
 
 def timed(topology: Any, network: Any, given: dict[str, Any]) -> dict[str, Any]:
     """The contract's keys of `--collective` and `schedule`; `given`: the options by name.
 
-    With `--algorithm` the time is that algorithm's: the closed form's where there is one, else the schedule's.
+    With `--algorithm` the time is that algorithm's: the closed form's where there is one, else the schedule's. The bound is
+    of sums in the accelerators; where the fabric's switches add up (`sharp`), that of the wires which this uses.
     """
     from argosy.cli.fabric.routing import usual_routing
     from argosy.fabric.request import collective_payload
     from argosy.fabric.schedule import schedule_payload
+    from argosy.fabric.switches import without_sums
+    from argosy.fabric.topologies import DesignError
 
     kind, size = given["collective"], words.parse(given["message"], "byte", "--bytes")
     ranks = given["ranks"] or network.accelerators
@@ -25,9 +30,20 @@ def timed(topology: Any, network: Any, given: dict[str, Any]) -> dict[str, Any]:
         topology, network, kind, size, ranks, algorithm=chosen, routing=usual_routing(topology, given), seed=given["seed"],
         queue_pairs=given["queue_pairs"],
     )  # fmt: skip
+    lacking = without_sums(topology)
+    if schedule["schedule"] is not None and lacking:
+        if chosen == IN_FABRIC:
+            raise DesignError(
+                f"sharp needs switches that add up (InfiniBand's): {', '.join(lacking)} do not; write another"
+            )
+        schedule["schedule"]["algorithms_s"].pop(IN_FABRIC, None)
+    answer = {**payload, **schedule}
     if chosen is not None:
-        return {**payload, **schedule, **_of_algorithm(payload, schedule, chosen)}
-    return {**payload, **schedule}
+        answer |= _of_algorithm(payload, schedule, chosen)
+    if chosen == IN_FABRIC and lacking is None:
+        note = "whether these switches add up (SHARP) is not known: assumed for --algorithm sharp; name them by --switch"
+        answer["notes"] = [*answer.get("notes", ()), note]
+    return answer
 
 
 def _of_algorithm(payload: dict[str, Any], schedule: dict[str, Any], chosen: str) -> dict[str, Any]:
@@ -37,7 +53,8 @@ def _of_algorithm(payload: dict[str, Any], schedule: dict[str, Any], chosen: str
         return {}
     seconds = payload["algorithms_s"].get(chosen, found["time_s"])
     bus = payload["bus_bandwidth_bytes_per_s"] * payload["time_s"] / seconds
-    return {"algorithm": chosen, "time_s": seconds, "bus_bandwidth_bytes_per_s": bus}
+    bound = min(payload["bound_s"], found["wire_s"]) if chosen == IN_FABRIC else payload["bound_s"]
+    return {"algorithm": chosen, "time_s": seconds, "bus_bandwidth_bytes_per_s": bus, "bound_s": bound}
 
 
 def show_collective(console: Any, payload: dict[str, Any]) -> None:

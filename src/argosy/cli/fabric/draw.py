@@ -151,4 +151,10 @@ def _of_numbers(
     values = Values(load_catalog().facts)
     topology = requested_topology(design(given))
     network = request_network(topology, values, accelerator, protocol) if with_network else None
-    return fabric_payload("compute", topology, values), topology, network
+    payload = fabric_payload("compute", topology, values)
+    inner = getattr(network, "levels", ())
+    if inner and inner[0].size > topology.design.nics_per_host:
+        hosts = inner[0].size / topology.design.nics_per_host
+        note = f"scale-up links join {inner[0].size:.0f} {accelerator} of {hosts:.0f} hosts, as the catalog has them"
+        add(payload, {"notes": [note]})
+    return payload, topology, network
