@@ -212,7 +212,8 @@ def run(arguments: list[str]) -> int:
         return result if isinstance(result, int) else 0
     except typer.exceptions.TyperException as mistake:
         context = getattr(mistake, "ctx", None)
-        where = f" (see {context.command_path} --help)" if context else ""
+        path = context.command_path if context else f"argosy {wanted}" if wanted in COMMANDS else "argosy"
+        where = f" (see {path} --help)"
         message = mistake.format_message()
         if message:
             print(f"argosy: {message}{where}", file=sys.stderr)

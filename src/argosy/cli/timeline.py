@@ -52,9 +52,9 @@ def timeline(
 
     print(f"{payload['job']}, {payload['stage']}: {write.layout_arithmetic(payload['layout'])}")
     print(
-        f"{payload['schedule']}: {write.duration(payload['seconds'])} through the pipeline "
-        f"(a whole step takes {write.duration(payload['step_time_s'])}), stages wait "
-        f"{write.percent(payload['bubble_fraction'])} of it"
+        f"{payload['schedule']}: {write.duration(payload['seconds'])} through the pipeline, of which stages wait "
+        f"{write.percent(payload['bubble_fraction'])}"
     )
+    print(f"a whole step takes {write.duration(payload['step_time_s'])}")
     for rank, busy in enumerate(payload["busy_s"]):
         print(f"  stage {rank:<3} works {write.percent(busy / payload['seconds'])}")

@@ -9,6 +9,13 @@ from argosy.report import text as write
 
 _UNITS = {"days": "days", "usd": "usd", "facility_peak_w": "w", "carbon_kg": "kg", "mfu": "fraction"}
 _UNITS |= {"usd_per_million_tokens": "usd_per_million_tokens", "energy_kwh": "kWh", "loss": "nats per token"}
+_HEADS = {
+    "usd": "cost",
+    "facility_peak_w": "peak power",
+    "carbon_kg": "CO2e",
+    "mfu": "MFU",
+    "energy_kwh": "energy",
+}
 
 
 def figure(value: float, name: str) -> str:
@@ -62,7 +69,7 @@ def relaxation_sentence(row: Mapping[str, Any]) -> str:
 
 def show_recommendation(answer: Mapping[str, Any]) -> None:
     """Headline, options, what binds, runners-up and what cannot run."""
-    from rich import box
+    from rich.box import SIMPLE_HEAD
     from rich.console import Console
     from rich.table import Table
 
@@ -71,14 +78,14 @@ def show_recommendation(answer: Mapping[str, Any]) -> None:
     for row in answer["relax"]:
         console.print(relaxation_sentence(row))
     if answer["options"]:
-        grid = Table(box=box.SIMPLE)
+        grid = Table(box=SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
         names = ["days", "usd", "facility_peak_w", "carbon_kg", "mfu"]
         if answer["figure"] not in names:
             names.append(answer["figure"])
         for path in answer["options"][0]["free"]:
             grid.add_column(path.rpartition(".")[2], justify="right", overflow="fold")
         for name in names:
-            grid.add_column(name.removesuffix("_kg").removesuffix("_w").replace("_", " "), justify="right")
+            grid.add_column(_HEADS.get(name, name.replace("_", " ")), justify="right")
         rows = [*answer["options"], *(row for row in answer["rejected"] if row["figures"])]
         for row in rows:
             free = [
