@@ -8,7 +8,7 @@ import pytest
 from numba import config
 
 import argosy.kernels
-from argosy.kernels.compiled import cache_folder, fingerprint
+from argosy.kernels.compiled import cache_folder, fingerprint, remove_others
 
 SOURCES = sorted(Path(argosy.kernels.__file__).parent.glob("*.py"))
 
@@ -33,3 +33,10 @@ def test_all_compiled_functions_have_that_cache() -> None:
                 found += 1
     assert found > 50
     assert str(cache_folder()) != config.CACHE_DIR  # other users of numba keep their own
+
+
+def test_caches_of_other_sources_are_removed_and_nothing_else(tmp_path: Path) -> None:
+    for name in ("sources_1", "sources_2", "other"):
+        (tmp_path / name / "inner").mkdir(parents=True)
+    remove_others(tmp_path / "sources_2")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["other", "sources_2"]

@@ -31,6 +31,7 @@ def show(answer: Mapping[str, Any]) -> None:
         console.print(f"{name:20} {write.percent(value, 2):>8}  {answer['definitions'][name]}")
     console.print(_failures(answer))
     console.print(_domains(answer))
+    console.print("–: counted in another category, or without a rate of its own", style="dim")
     if "fix_first" in answer:
         console.print(_fixes(answer))
         spares, interval = answer["spares_curve"], answer["interval_curve"]
@@ -152,7 +153,7 @@ def _domains(answer: Mapping[str, Any]) -> Any:
     for row in rows:
         depth[row["name"]] = depth.get(row["inside"], -1) + 1
     table = Table(
-        "domain", "count", "nodes", "one fails every", "in a life", "what that does", box=None, pad_edge=False
+        "domain", "count", "nodes", "one fails every", "in a life", "effect", box=None, pad_edge=False
     )
     for column in table.columns[1:5]:
         column.justify = "right"
@@ -164,7 +165,7 @@ def _domains(answer: Mapping[str, Any]) -> Any:
             f"{row['nodes']:,}" if row["nodes"] else "",
             _every(rate),
             "–" if row["expected"] is None else f"{row['expected']:,.1f}",
-            _EFFECTS[row["effect"]] if rate else "counted elsewhere, or no rate given",
+            _EFFECTS[row["effect"]] if rate else "–",
         )
     return table
 

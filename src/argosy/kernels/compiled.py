@@ -8,6 +8,7 @@ the name of all sources together, so that any change compiles anew.
 from __future__ import annotations
 
 import os
+import shutil
 import zlib
 from collections.abc import Callable
 from functools import cache
@@ -28,17 +29,31 @@ def fingerprint(folder: Path = _HERE) -> str:
 @cache
 def cache_folder() -> Path:
     """Where compiled code of these very sources lies: NUMBA_CACHE_DIR, beside the sources, or where those are
-    read-only the user's cache."""
-    beside = _HERE / "__pycache__"
+    read-only the user's cache. Beside the sources, code of other sources is removed (tens of megabytes a version)."""
     if given := getattr(config, "CACHE_DIR", ""):
         return Path(given) / fingerprint()
+    beside = _HERE / "__pycache__"
+    if not _writable(beside):
+        return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "argosy" / fingerprint()
+    folder = beside / fingerprint()
+    if not folder.exists():
+        remove_others(folder)
+    return folder
+
+
+def remove_others(folder: Path) -> None:
+    """Removes caches of other sources that stand beside `folder`."""
+    for other in folder.parent.glob("sources_*"):
+        if other != folder:
+            shutil.rmtree(other, ignore_errors=True)
+
+
+def _writable(folder: Path) -> bool:
     try:
-        beside.mkdir(exist_ok=True)
-        writable = os.access(beside, os.W_OK)
+        folder.mkdir(exist_ok=True)
     except OSError:
-        writable = False
-    own = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "argosy"
-    return (beside if writable else own) / fingerprint()
+        return False
+    return os.access(folder, os.W_OK)
 
 
 def compiled(**options: Any) -> Callable[[Callable[..., Any]], Any]:
