@@ -120,6 +120,12 @@ def test_a_missing_file_is_bad_input(capsys):
     assert "no/such/file.yaml" in err
 
 
+def test_a_misspelt_file_is_told_its_neighbour(write, capsys):
+    code, _, err = run(capsys, "plan", write(GOOD).replace("scenario.yaml", "scenaro.yaml"))
+    assert code == 1
+    assert err.strip().endswith("scenario.yaml")
+
+
 def test_infeasible_is_2_and_a_missed_assertion_3(write, capsys):
     infeasible = GOOD.replace("llama-3.1-8b", "llama-3.1-405b")
     missed = GOOD + "assert: [training.training.schedule.days.p50 <= 0.001]\n"

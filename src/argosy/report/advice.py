@@ -53,8 +53,9 @@ def binding_sentence(row: Mapping[str, Any]) -> str:
     usd = shadow["usd"]
     bought.append(f"{write.dollars(abs(usd))} {'less' if usd < 0 else 'more'}")
     needs = write.significant(row["needs"])
+    units = "days" if unit == "day" and needs != "1" else unit
     return (
-        f"{row['constraint']} binds: the next better plan ({chosen(row['next'])}) needs {needs} {unit} more of it; "
+        f"{row['constraint']} binds: the next better plan ({chosen(row['next'])}) needs {needs} {units} more; "
         f"one {unit} more is worth {', '.join(bought)}"
     )
 

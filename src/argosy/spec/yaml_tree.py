@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
@@ -84,6 +85,15 @@ def dotted(path: Path_) -> str:
     return ".".join(str(step) for step in path)
 
 
+def _nearby(path: Path) -> str:
+    """What to write instead of a path that cannot be read: the file beside it with nearly its name."""
+    try:
+        near = get_close_matches(path.name, [each.name for each in path.parent.iterdir()], n=1, cutoff=0.8)
+    except OSError:
+        near = []
+    return f"write {path.parent / near[0]}" if near and near[0] != path.name else "check the path"
+
+
 def read_file(path: Path, shown: str | None = None) -> Node:
     """The tree of a file; ScenarioError where there is none, it is too large, or it is not text."""
     name = shown or str(path)
@@ -94,7 +104,7 @@ def read_file(path: Path, shown: str | None = None) -> Node:
             raw = stream.read(MAX_BYTES + 1)
     except OSError as error:
         message = f"cannot be read ({error.strerror})"
-        raise ScenarioError([Problem(name, 0, 0, "", message, "check the path")]) from None
+        raise ScenarioError([Problem(name, 0, 0, "", message, _nearby(path))]) from None
     if len(raw) > MAX_BYTES:
         message = f"is larger than {MAX_BYTES // 1000:,} kB, which no scenario is"
         raise ScenarioError([Problem(name, 0, 0, "", message, "put traces and tables in files of their own")])
