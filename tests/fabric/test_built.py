@@ -94,3 +94,31 @@ def test_the_command(capsys, tmp_path):
     assert run(asked) == 0 and "as-built" in capsys.readouterr().out
     path.write_text(path.read_text(encoding="utf-8")[:900], encoding="utf-8")
     assert run(asked) == 1 and "built.txt:" in capsys.readouterr().err
+
+
+def test_loops_carry_nothing():
+    """A switch joined to itself counts in no rate, no oversubscription, no failure."""
+    topology = build(Design("fat-tree", 16, 1, 8, 40e9))
+    wires = planned_wires(topology)
+    leaf = next(i for i, device in enumerate(wires.devices) if device.is_switch)
+    looped = replace(
+        wires,
+        a=np.append(wires.a, leaf), a_port=np.append(wires.a_port, 90),
+        b=np.append(wires.b, leaf), b_port=np.append(wires.b_port, 91),
+        rate=np.append(wires.rate, 40e9), line=np.append(wires.line, 7),
+    )  # fmt: skip
+    found = built_topology(looped)
+    assert len(found.cables) == len(wires) and any(
+        "1 loop carries no traffic" in note for note in found.notes
+    )
+    assert oversubscription(found.cables) == oversubscription(topology.cables)
+
+
+def test_unused_oversubscription_is_told():
+    over = (("leaf-uplink", 2.0), ("spine-uplink", 3.0))
+    two = build(Design("fat-tree", 32, 1, 8, 40e9, tiers=2, oversubscription=over))
+    assert [note for note in two.notes if "changes nothing" in note] == [
+        "oversubscription spine-uplink changes nothing: a fat-tree of 2 tiers has no such uplinks"
+    ]
+    three = build(Design("fat-tree", 64, 1, 8, 40e9, tiers=3, oversubscription=over))
+    assert not any("changes nothing" in note for note in three.notes)

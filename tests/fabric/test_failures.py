@@ -139,3 +139,17 @@ def test_an_irregular_fabric_is_tried_in_part_and_says_so():
     assert told["worst_failure"]["accelerators_cut"] == max(
         row["accelerators_cut"] for row in told["single_failures"]
     )
+
+
+def test_switches_with_all_uplinks_on_one_are_told():
+    """4 pods of 8 spines under 8 cores: one core carries the uplinks of one spine of every pod."""
+    design = Design(
+        "multi-pod", 64, 8, 64, 400e9, pods=4, upper_radix=576, oversubscription=(("pod-uplink", 7.0),)
+    )
+    notes = analysis_payload(build(design))["notes"]
+    cores = build(design).cables.group("core").count
+    assert any("loss of one core switch takes all uplinks" in note for note in notes) == (cores > 1)
+    assert not any(
+        "takes all uplinks" in note
+        for note in analysis_payload(build(Design("fat-tree", 64, 1, 8, 400e9)))["notes"]
+    )

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from argosy.cli.main import run
-from argosy.fabric.imports import ReadError
-from argosy.fabric.imports.nccl_tests import read_nccl_tests
+from argosy.fabric.imports import ReadError, bus_bandwidth
+from argosy.fabric.imports.nccl_tests import Point, read_nccl_tests
 from argosy.fabric.imports.spread import platform_spread, range_of, warmed_up
 
 SIZES = [2**n for n in range(10, 34, 2)]
@@ -228,7 +228,7 @@ def test_the_answer_for_people(file, capsys):
     [
         (["--collective", "gossip"], "'gossip' is not known"),
         (["--protocol", "pigeon"], "protocol 'pigeon' is not known; write one of"),
-        (["--accelerator", "Z80"], "'Z80' is not in the catalog; write --accelerator"),
+        (["--accelerator", "Z80"], "--accelerator: the catalog has no 'Z80'"),
         (["--rate", "400 GB"], "--rate"),
     ],
 )
@@ -318,3 +318,12 @@ def test_real_files(shared_directory):
     assert (new.collective, new.ranks, new.nodes, len(new.points)) == ("all_reduce", 2, 1, 8)
     old = read_nccl_tests(folder / "nt_2021_v2.9_error_column_broadcast.txt")
     assert (old.collective, old.nodes) == ("broadcast", 2) and "libibverbs" in old.warnings[0]
+
+
+@pytest.mark.parametrize(("printed", "told"), [(0.0, 8 / 38.17e-6), (0.98e9, 1e9), (480.3e9, 480.3e9)])
+def test_small_rates_are_taken_from_the_time(printed, told):
+    """8 B in 38.17 µs are printed as 0.00 GB/s; larger ones stay as printed."""
+    count = 8.0 if printed == 0 else 1e6
+    seconds = 38.17e-6 if printed == 0 else 1e-3
+    point = bus_bandwidth._sharpened(Point(count, seconds, printed, None, 1), "broadcast", 2)
+    assert point.bus == pytest.approx(told)

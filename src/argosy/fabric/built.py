@@ -7,6 +7,7 @@ Hosts and switches keep their names and stand in the order of these.
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 import numpy as np
 
@@ -21,8 +22,10 @@ def built_topology(wires: Wires) -> Topology:
     """The topology of a fabric that was found. DesignError where it has no hosts, no switches, or hosts cabled to each
     other.
 
-    A cable whose rate is not known gets that of most others, which a note says.
+    A cable whose rate is not known gets that of most others, which a note says. A loop (a switch joined to itself)
+    carries nothing and is left out, which a note says too.
     """
+    wires, notes_of_loops = _without_loops(wires)
     nodes, port_of = _nodes(wires)
     tier = _tiers(wires, nodes)
     order = sorted(range(len(tier)), key=lambda node: (tier[node], _natural(nodes[node])))
@@ -62,7 +65,22 @@ def built_topology(wires: Wires) -> Topology:
     )
     hosts, cards = groups[0].count, groups[0].ports
     design = Design(AS_BUILT, hosts, cards, groups[1].ports, float(np.median(rate[levels[a] == 0])))
-    return Topology(design, cables, (), tuple(cables.problems()), (*wires.notes, *notes))
+    return Topology(design, cables, (), tuple(cables.problems()), (*wires.notes, *notes_of_loops, *notes))
+
+
+def _without_loops(wires: Wires) -> tuple[Wires, list[str]]:
+    """The cables between two devices, and a note on those left out."""
+    kept = wires.a != wires.b
+    if kept.all():
+        return wires, []
+    left = replace(
+        wires,
+        **{name: getattr(wires, name)[kept] for name in ("a", "a_port", "b", "b_port", "rate", "line")},
+    )
+    loops = int((~kept).sum())
+    return left, [
+        f"{loops} {'loop carries' if loops == 1 else 'loops carry'} no traffic: left out of all figures"
+    ]
 
 
 def _nodes(wires: Wires) -> tuple[list[str], dict[int, tuple[int, int]]]:

@@ -52,6 +52,12 @@ def analysis_payload(topology: Topology) -> dict[str, Any]:
         notes.append("paths are counted from a sample of the switches that have ports, scaled to all pairs")
     if not all_tried:
         notes.append(f"this fabric is irregular: {MOST_CLASSES} failures, evenly spread, were tried")
+    notes += [
+        f"the loss of one {one.what} switch takes all uplinks of some switches below it, which have no other: their "
+        "traffic goes round by their neighbours' (a top of few large switches is wired so)"
+        for one in found
+        if one.kind == "switch" and one.uplink_left == 0 and one.accelerators_cut == 0
+    ]
     worst = max(found, key=lambda one: (one.accelerators_cut, -one.bisection_left), default=None)
     return {
         "hops": [asdict(row) for row in hops],

@@ -154,7 +154,9 @@ def _pod_hosts(fabric: Any, per_node: int, needed: int) -> tuple[int, int]:
     Pods that are not given are as many as the fleet fills.
     """
     if not fabric.pods and not fabric.pod_accelerators:
-        raise DesignError("a multi-pod fabric needs the number or the size of its pods; write pods: 8 or pod_accelerators: 3072")
+        raise DesignError(
+            "a multi-pod fabric needs the number or the size of its pods; write pods: 8 or pod_accelerators: 3072"
+        )
     in_pod = fabric.pod_accelerators or -(-needed // fabric.pods) * per_node
     each = -(-in_pod // per_node)
     pods = fabric.pods or -(-needed // each)

@@ -81,9 +81,8 @@ def _of_options(
     try:
         entry, node, joined = node_of(device)
     except FactError as error:
-        raise FactError(
-            f"the log's device {device!r} is not in the catalog; write --accelerator: {error}"
-        ) from None
+        where = "--accelerator" if accelerator else f"the log's device {device!r}; write --accelerator"
+        raise FactError(f"{where}: {error}") from None
     if node is None and run.nodes > 1 and (cards is None or rate is None):
         raise FactError(f"no node of the catalog carries {entry.name}; write --nics-per-host and --rate")
     if run.ranks % run.nodes:
@@ -156,9 +155,9 @@ def _show(payload: dict[str, Any]) -> None:
         own = row["expected_bytes_per_s"]
         table.add_row(
             _size(row["bytes"]),
-            f"{row['bus_bytes_per_s'] / 1e9:.2f}",
-            f"{own['nominal'] / 1e9:.2f}",
-            f"{own['low'] / 1e9:.2f} to {own['high'] / 1e9:.2f}",
+            _gigabytes(row["bus_bytes_per_s"]),
+            _gigabytes(own["nominal"]),
+            f"{_gigabytes(own['low'])} to {_gigabytes(own['high'])}",
             f"{row['bus_bytes_per_s'] / own['nominal']:.0%}",
         )
     for column in table.columns:
@@ -166,6 +165,11 @@ def _show(payload: dict[str, Any]) -> None:
     console.print(table)
     for assumption in payload["assumed"]:
         console.print(f"assumed: {assumption}")
+
+
+def _gigabytes(rate: float) -> str:
+    """GB/s as nccl-tests prints them, with more decimals where two would say nothing."""
+    return f"{rate / 1e9:.2f}" if rate >= 1e9 else f"{rate / 1e9:.3g}"
 
 
 def _size(count: float) -> str:

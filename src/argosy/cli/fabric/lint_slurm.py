@@ -27,6 +27,6 @@ def lint_slurm(
     else:
         for line, problem in problems:
             print(f"{file}:{line}: {problem}")
-        print(f"{len(problems) or 'no'} problems")
+        print(f"{len(problems) or 'no'} problem{'' if len(problems) == 1 else 's'}")
     if problems:
         raise typer.Exit(1)

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any
 
 from argosy.fabric.imports.causes import FAST, NORMAL, SLOW, likely_causes, verdicts
 from argosy.fabric.imports.expected import expect
 from argosy.fabric.imports.machine import Machine
-from argosy.fabric.imports.nccl_tests import Benchmark
+from argosy.fabric.imports.nccl_tests import Benchmark, Point
 from argosy.fabric.imports.spread import RANGES
 from argosy.facts import FactError, Values
+from argosy.laws.collectives import bus_bandwidth
 
 FEWEST_RANKS = 2
+FEW_DIGITS = (
+    1e9  # byte/s; nccl-tests prints two decimals of a GB/s, which below this lose more than half a per cent
+)
 
 
 def assess(
@@ -32,6 +36,7 @@ def assess(
     """
     if run.ranks < FEWEST_RANKS:
         raise FactError("one rank has no bus bandwidth: run nccl-tests over at least two")
+    run = replace(run, points=tuple(_sharpened(point, kind, run.ranks) for point in run.points))
     expected = expect(run, kind, network, values, generation)
     ranges = verdicts(run, expected)
     told = [row["verdict"] for row in ranges]
@@ -69,3 +74,10 @@ def assess(
             for i, point in enumerate(run.points)
         ],
     }
+
+
+def _sharpened(point: Point, kind: str, ranks: int) -> Point:
+    """The point with its bus bandwidth from its time, where the printed one is rounded away (8 B in 46 µs are `0.00`)."""
+    if point.bus >= FEW_DIGITS:
+        return point
+    return replace(point, bus=float(bus_bandwidth(kind, point.bytes, ranks, point.seconds)))

@@ -45,7 +45,26 @@ def build(design: Design) -> Topology:
                 raise DesignError(
                     f"a switch of {ports} ports cannot build a tree: at least 4; give the radix, or name a switch"
                 )
-    return _without_missing(BUILDERS[design.topology](design))
+    topology = BUILDERS[design.topology](design)
+    topology = replace(topology, notes=(*topology.notes, *_unused(topology)))
+    return _without_missing(topology)
+
+
+def _unused(topology: Topology) -> list[str]:
+    """Oversubscription that was asked for uplinks which this fabric does not have."""
+    name = topology.design.topology
+    tiers = max(group.tier for group in topology.cables.groups)
+    if name in ("torus", "supernode"):
+        has: tuple[str, ...] = ()
+    elif name.startswith("dragonfly"):
+        has = ("leaf-uplink", "pod-uplink")
+    else:
+        has = ("leaf-uplink", "spine-uplink", "pod-uplink")[: {1: 0, 2: 1}.get(tiers, 3)]
+    return [
+        f"oversubscription {asked} changes nothing: a {name} of {tiers} tiers has no such uplinks"
+        for asked, ratio in topology.design.oversubscription
+        if asked in ("leaf-uplink", "spine-uplink", "pod-uplink") and asked not in has and ratio != 1
+    ]
 
 
 def _without_missing(topology: Topology) -> Topology:
