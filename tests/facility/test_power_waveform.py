@@ -10,6 +10,7 @@ from argosy.facility import (
     StageActivity,
     Stretch,
     decimated,
+    drawn_waveform,
     life_power,
     mitigations,
     spectrum,
@@ -155,3 +156,24 @@ def test_costs_of_remedies_by_hand(values: Values) -> None:
 def test_activity_must_fit_its_edges() -> None:
     with pytest.raises(ValueError, match="one edge more"):
         StageActivity(1.0, np.array([0.0, 1.0]), np.array([COMPUTE, IDLE]))
+
+
+def test_draws_are_the_waveforms_of_each_draw(values: Values) -> None:
+    """The linear short cut against the waveform computed anew at every draw's own numbers."""
+    drawn = Values(load_catalog().facts).sample(6, 3)
+    spread = np.linspace(0.8, 1.2, 6)
+    many = ItLoad(NodePower(2000.0 * spread, 8000.0 * spread, 10_000.0, 10_000.0, 8), 3000, 10, 1e6, 0.5e6)
+    first = StageActivity(0.5, np.array([0.0, 2.0, 3.0]), np.array([COMPUTE, IDLE]))
+    second = StageActivity(0.5, np.array([0.0, 1.0, 2.2, 3.0]), np.array([IDLE, COMPUTE, COMMUNICATE]))
+    stages = [first, second]
+    got = drawn_waveform(drawn, many, stages, waveform(values, load(), stages))
+    names = [f"facility.activity.{name}" for name in ("compute", "memory", "communication", "idle")]
+    catalog = load_catalog()
+    for i, factor in enumerate(spread):
+        own = {name: {"value": float(np.ravel(drawn[name])[i % np.size(drawn[name])])} for name in names}
+        one = ItLoad(NodePower(2000.0 * factor, 8000.0 * factor, 10_000.0, 10_000.0, 8), 3000, 10, 1e6, 0.5e6)
+        want = waveform(Values(catalog.with_overrides(own).facts), one, stages)
+        assert got.mean_w[i] == pytest.approx(want.mean_w, rel=1e-9)
+        assert got.swing_w[i] == pytest.approx(want.swing_w, rel=1e-9)
+        assert got.ramp_1s_w_per_s[i] == pytest.approx(want.ramp_1s_w_per_s, rel=1e-9)
+    assert np.ptp(got.swing_w) > 0

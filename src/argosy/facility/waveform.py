@@ -79,17 +79,55 @@ def step_power(values: Values, load: ItLoad, stages: Sequence[StageActivity]) ->
 
     Scalars only. All replicas of a stage move together: the upper bound of the swing.
     """
-    activity = np.array([float(load.node.at(values[f"facility.activity.{name}"])) for name in ACTIVITIES])
-    times, changes = [], []
-    for stage in stages:
-        watts = float(load.nodes) * stage.share * (stage.mix @ activity)
-        times.append(stage.edges_s[:-1])
-        changes.append(np.diff(watts, prepend=0.0))
+    edges, shares = _fleet_activity(stages)
+    watts = float(load.nodes) * (shares @ _activity_w(values, load).ravel())
+    return PowerTimeline(edges, steady_w(values, load) + watts, "IT")
+
+
+def _activity_w(values: Values, load: ItLoad) -> np.ndarray:
+    """Watts of one node in each activity, (4, 1) or (4, n) over draws."""
+    powers = [np.atleast_1d(load.node.at(values[f"facility.activity.{name}"])) for name in ACTIVITIES]
+    return np.stack(np.broadcast_arrays(*powers))
+
+
+def _fleet_activity(stages: Sequence[StageActivity]) -> tuple[np.ndarray, np.ndarray]:
+    """All stages together: edges (k + 1,), and the share of all nodes in each activity between them, (k, 4)."""
+    none = np.zeros((1, len(ACTIVITIES)))
+    times = np.concatenate([stage.edges_s[:-1] for stage in stages])
+    changes = np.concatenate([np.diff(stage.share * stage.mix, axis=0, prepend=none) for stage in stages])
+    order = np.argsort(times, kind="stable")
     end = max(float(stage.edges_s[-1]) for stage in stages)
-    when, delta = np.concatenate(times), np.concatenate(changes)
-    order = np.argsort(when, kind="stable")
-    edges = np.append(when[order], end)
-    return PowerTimeline(edges, steady_w(values, load) + np.cumsum(delta[order]), "IT")
+    return np.append(times[order], end), np.cumsum(changes[order], axis=0)
+
+
+@dataclass(frozen=True)
+class DrawnWaveform:
+    """The same period over n draws of what nodes draw: mean, swing and largest change within one second, (n,) each."""
+
+    mean_w: np.ndarray
+    swing_w: np.ndarray
+    ramp_1s_w_per_s: np.ndarray
+
+
+def drawn_waveform(
+    values: Values, load: ItLoad, stages: Sequence[StageActivity], wave: Waveform
+) -> DrawnWaveform:
+    """The waveform over draws of the nodes' levels and the power of each activity, `values` and `load` having draws (n,).
+
+    Schedule, sampling and lag are those of `wave`, the waveform of the same `stages` at central facts: the lag is linear,
+    so that the smoothed share of nodes in each activity times its power is each draw's waveform.
+    """
+    edges, shares = _fleet_activity(stages)
+    smooth = [
+        law.smoothed(
+            PowerTimeline(edges, column).sampled(wave.dt_s)[: wave.watts.size], wave.dt_s, wave.lag_s
+        )
+        for column in shares.T
+    ]
+    watts = float(load.nodes) * (np.stack(smooth, axis=1) @ _activity_w(values, load))
+    others = load.spare_nodes * load.node.idle_w + load.others_w(values, load.nodes * load.node.measured_w)
+    ramps = [law.largest_ramp(each, wave.dt_s, SECOND) for each in watts.T]
+    return DrawnWaveform(watts.mean(axis=0) + others, np.ptp(watts, axis=0), np.array(ramps))
 
 
 def steady_w(values: Values, load: ItLoad) -> float:

@@ -59,7 +59,7 @@ def facility_payload(scenario: Scenario, draws: int = 500, seed: int = 0) -> dic
             "problems": [*around.racks.problems, *problems],
         },
         "retrofit": retrofit(setting, load, around),
-        "waveform": waveform_payload(setting, load, answer.nominal),
+        "waveform": waveform_payload(setting, load, answer.nominal, seed=seed),
         "cooling": {**cooling(setting, load, around), "pue_quantiles": _pue_quantiles(answer)},
         "power_cap": cap_payload(setting, _longest(answer), load, around, seed=seed),
         **money,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -13,14 +14,17 @@ from argosy.facility import (
     Stretch,
     Waveform,
     decimated,
+    drawn_waveform,
     life_power,
     mitigations,
+    node_power,
     site_numbers,
     spectrum,
     waveform,
 )
 from argosy.facility.mitigation import table
 from argosy.planning.context import Context
+from argosy.planning.headline import quantiles
 from argosy.planning.job import JobPlan, StagePlan, machine
 from argosy.planning.objectives import phases
 from argosy.planning.run import FleetRun, JobRun
@@ -110,8 +114,13 @@ def _stage(
     return StageActivity(share, np.array(edges) * scale, np.array(mix))
 
 
-def waveform_payload(context: Context, load: ItLoad, run: FleetRun) -> dict[str, Any]:
-    """The contract's `waveform` object, for the job that trains the most tokens, at the IT boundary and central facts."""
+def waveform_payload(
+    context: Context, load: ItLoad, run: FleetRun, draws: int = 300, seed: int = 0
+) -> dict[str, Any]:
+    """The contract's `waveform` object, for the job that trains the most tokens, at the IT boundary and central facts.
+
+    `quantiles`: over `draws` of what nodes draw in each activity, the schedule being the central one.
+    """
     job = max(run.jobs, key=lambda each: each.tokens)
     values, settings = context.values, context.scenario.facility
     stages, scale = stage_activity(context, job.job)
@@ -132,10 +141,22 @@ def waveform_payload(context: Context, load: ItLoad, run: FleetRun) -> dict[str,
         "dominant_hz": lines.dominant_hz,
         "band_share": lines.in_band,
         "spectrum": {"hz": lines.hz, "amplitude_w": lines.amplitude_w},
+        "quantiles": _quantiles(context, load, stages, wave, draws, seed),
         "schedule_stretch": scale,
         "life": life_payload(context, load, wave, job),
         "mitigations": _mitigations(context, load, wave, run),
     }
+
+
+def _quantiles(
+    context: Context, load: ItLoad, stages: list[StageActivity], wave: Waveform, draws: int, seed: int
+) -> dict[str, dict[str, float]]:
+    """Mean, swing and change within a second beside their quantiles over the power facts."""
+    cap, drawn = context.scenario.facility.power_cap, context.drawn(draws, seed)
+    node = node_power(drawn.values, context.node, context.accelerator, context.node_size, cap)
+    many = drawn_waveform(drawn.values, replace(load, node=node), stages, wave)
+    names = ("mean_w", "swing_w", "ramp_1s_w_per_s")
+    return {name: quantiles(getattr(wave, name), getattr(many, name)) for name in names}
 
 
 def ramp_constraint(context: Context, load: ItLoad, run: FleetRun) -> list[Constraint]:

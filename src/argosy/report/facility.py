@@ -134,7 +134,8 @@ def _waveform(payload: Mapping[str, Any], wide: bool) -> RenderableType:
     )
     head = Text.assemble(
         ("Waveform of a step: ", "bold"),
-        f"{watts(wave['mean_w'])} mean, swings by {watts(wave['swing_w'])}, {watts(wave['ramp_1s_w_per_s'])}/s over a second, "
+        f"{watts(wave['mean_w'])} mean, swings by {watts(wave['swing_w'])} (P10 to P90 {_between(wave, 'swing_w')}), "
+        f"{watts(wave['ramp_1s_w_per_s'])}/s over a second (to {watts(wave['quantiles']['ramp_1s_w_per_s']['p90'])}/s), "
         f"{beat}; {write.percent(wave['band_share'], 0)} of its variance in the utility's band",
     )
     worst = max(wave["life"]["events"], key=lambda event: event["drop_w"])
@@ -149,6 +150,11 @@ def _waveform(payload: Mapping[str, Any], wide: bool) -> RenderableType:
             write.percent(row["slowdown"]), f"{row['extra_kwh'] / 1e3:,.0f} MWh", write.dollars(row["usd"]),
         )  # fmt: skip
     return Group(head, life, table)
+
+
+def _between(wave: Mapping[str, Any], name: str) -> str:
+    band = wave["quantiles"][name]
+    return f"{watts(band['p10'])} to {watts(band['p90'])}"
 
 
 def _cap(payload: Mapping[str, Any]) -> RenderableType:
