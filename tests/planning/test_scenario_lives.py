@@ -252,3 +252,9 @@ def test_a_rate_of_zero_takes_a_category_out() -> None:
     lives = simulated("overrides: {node: {rate: 0 /day}}", lives=20)
     assert lives["mtbf_s"] is None
     assert lives["ledger_gpu_s"]["rework"] == lives["ledger_gpu_s"]["restart"] == 0
+
+
+def test_maintenance_without_end_is_not_blamed_on_failures() -> None:
+    lives = simulated("maintenance: {per_day: 50, duration: 30 min}", lives=2)
+    assert lives["finishes"] is False
+    assert "the job will never finish: maintenance takes all of its time" in lives["notes"]

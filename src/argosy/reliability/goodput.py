@@ -165,5 +165,7 @@ def _notes(
             f"{enough:.0f} would suffice at 99.9 % of moments"
         )
     if np.median(shares["productive"]) < 1e-6:
-        notes.append("the job will never finish: failures come faster than it can save work")
+        planned = float(np.median(shares["maintenance"])) > 0.5
+        why = "maintenance takes all of its time" if planned else "failures come faster than it can save work"
+        notes.append(f"the job will never finish: {why}")
     return tuple(notes)
