@@ -24,6 +24,7 @@ def headline(answer: Mapping[str, Any]) -> str:
         ]
         return f"{' and '.join(lacking)} cannot run: only inputs compare"
     told = []
+    idle = [f"{side.upper()} cannot run" for side in "ab" if answer[side]["status"] == "infeasible"]
     for name, word in (("days", "days"), ("usd", "dollars"), ("mw", "MW at peak")):
         figure = answer["headline"][name]
         delta, whole = figure["delta"], figure["a"]
@@ -32,7 +33,7 @@ def headline(answer: Mapping[str, Any]) -> str:
             continue
         amount = write.dollars(abs(delta)) if name == "usd" else f"{write.significant(abs(delta))} {word}"
         told.append(f"{amount} {'more' if delta > 0 else 'less'} ({delta / whole:+.1%})")
-    return "B against A: " + ", ".join(told)
+    return "; ".join(["B against A: " + ", ".join(told), *idle])
 
 
 def input_rows(answer: Mapping[str, Any], key: str) -> list[list[str]]:

@@ -19,6 +19,7 @@ from argosy.spec import load
 
 SCHEMA = "argosy.diff/1"
 PLAN_SCHEMA = "argosy.plan/1"
+_KEYS = ("scenario", "verdict", "training", "fabrics", "facility", "cost", "ledger", "facts_date")
 _ROUNDING = 1e-12  # of the run: what float sums leave behind is no change
 
 
@@ -37,8 +38,10 @@ def read_plan(path: Path, draws: int = 2000, seed: int = 0) -> dict[str, Any]:
         ) from None
     if not isinstance(saved, dict) or saved.get("schema") != PLAN_SCHEMA:
         raise FactError(f"{path}: not a plan; save one with argosy plan SCENARIO --json > {path.name}")
-    if "inputs" not in saved.get("scenario", {}):
-        raise FactError(f"{path}: saved by an older Argosy, without its inputs; plan it again")
+    lacking = [key for key in _KEYS if key not in saved]
+    if lacking or not isinstance(saved["scenario"], dict) or "inputs" not in saved["scenario"]:
+        what = ", ".join(lacking) or "its inputs"
+        raise FactError(f"{path}: cut short, or saved by an older Argosy, without {what}; plan it again")
     return saved
 
 

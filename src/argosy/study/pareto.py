@@ -15,6 +15,7 @@ from argosy.planning.context import context, stack_name
 from argosy.planning.job import machine, step_job
 from argosy.planning.objectives import OBJECTIVES, Scorer, pareto
 from argosy.spec import Scenario, Stage
+from argosy.spec.fleet import LARGEST_FLEET
 from argosy.training.layout import concatenate
 from argosy.training.memory import memory
 from argosy.training.memory_traits import StateBytes, memory_traits
@@ -40,8 +41,12 @@ def pareto_front(
     front. FactError for unknown jobs and where nothing fits.
     """
     jobs = {each.name: each for each in scenario.training}
-    if not jobs or (job is not None and job not in jobs):
-        raise FactError(f"no training job {job!r}; the scenario has {', '.join(jobs) or 'none'}")
+    if not jobs:
+        raise FactError(f"{scenario.name} has no training job; add training:")
+    if max(counts, default=0) > LARGEST_FLEET:
+        raise FactError(f"{max(counts):,} accelerators are more than {LARGEST_FLEET:,}")
+    if job is not None and job not in jobs:
+        raise FactError(f"no training job {job!r}; the scenario has {', '.join(jobs)}")
     given = jobs[job] if job is not None else next(iter(jobs.values()))
     stage = max(given.stages, key=lambda each: each.tokens)
     points: list[dict[str, Any]] = []

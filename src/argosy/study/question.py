@@ -98,7 +98,7 @@ def _of_file(path: Path, root: Node, problems: list[Problem]) -> Question:
     elif not scenario.is_file():
         problems.append(named.problem(("scenario",), f"there is no file {str(scenario)!r}", "check the path"))
     goal = root.get("goal")
-    if goal is not None and goal.value not in GOALS:
+    if goal is not None and (not isinstance(goal.value, str) or goal.value not in GOALS):
         problems.append(
             goal.problem(
                 ("goal",), f"{goal.value!r} is not one of the choices", f"write one of {', '.join(GOALS)}"
@@ -116,6 +116,13 @@ def _of_file(path: Path, root: Node, problems: list[Problem]) -> Question:
         except FactError as error:
             problems.append(node.problem(("within", name), str(error)))
     free = read_axes(root.get("free"), problems, "free") if root.get("free") is not None else []
+    problems += [
+        root.value["free"].value[axis.path].problem(("free", axis.path), *fault)
+        for axis in free
+        if axis.path == COUNT and (fault := _faulty_counts(axis))
+    ]
+    if problems:
+        raise ScenarioError(problems)
     if root.get("free") is None and not problems:
         free = [_counts(load(scenario).fleet.count)]
     chosen = str(goal.value) if goal is not None else "cheapest"
@@ -124,6 +131,15 @@ def _of_file(path: Path, root: Node, problems: list[Problem]) -> Question:
 
 def _counts(count: int) -> Axis:
     return _laddered(Axis(COUNT, (), max(count / 4, 1), count * 4, RUNGS, "", True, True))
+
+
+def _faulty_counts(axis: Axis) -> tuple[str, str] | None:
+    """What is wrong with fleet sizes, and what to write instead; None where nothing is."""
+    if any(not isinstance(each, int) or isinstance(each, bool) for each in axis.values):
+        return "fleet sizes are whole numbers", "write [8192, 16384]"
+    if not axis.values and not (axis.whole and 0 < axis.start <= axis.end):
+        return "a range of fleet sizes goes from a whole number up", "write {from: 1024, to: 8192}"
+    return None
 
 
 def _laddered(axis: Axis) -> Axis:

@@ -43,12 +43,16 @@ _FIGURES = {
     "mfu": "training.{job}.mfu.parameters_only",
     "usd_per_million_tokens": "training.{job}.usd_per_million_tokens",
 }
+_TOKENS = "training.{job}.schedule.tokens"
 Progress = Callable[[int, int], None]
 
 
 @dataclass(frozen=True)
 class Candidate:
-    """One combination of the free fields: its values by path, its central figures (None where it cannot run), the reason."""
+    """One combination of the free fields: its values by path, its central figures (None where it cannot run), the reason.
+
+    A reason beside figures is a limit of the scenario itself that the plan breaks.
+    """
 
     free: dict[str, Any]
     figures: dict[str, float] | None
@@ -77,8 +81,10 @@ def recommend(
     if finer := _finer(question, candidates, figure):
         candidates += _planned(finer, executor, workers, progress)
     able = [each for each in candidates if each.figures is not None]
+    sound = [each for each in able if not each.reason]
     within = sorted(
-        (each for each in able if not each.broken(question.limits)), key=lambda each: _value(each, figure)
+        (each for each in able if not each.reason and not each.broken(question.limits)),
+        key=lambda each: _value(each, figure),
     )
     best = within[:OPTIONS]
     answer: dict[str, Any] = {
@@ -92,9 +98,9 @@ def recommend(
         "runnable": len(able),
         "within": len(within),
         "options": [_option(question, each, rank) for rank, each in enumerate(best, 1)],
-        "binding": _binding(question, able, within, figure) if within else [],
+        "binding": _binding(question, sound, within, figure) if within else [],
         "rejected": _rejected(question, candidates, within, figure),
-        "relax": [] if within else _relaxations(question, able),
+        "relax": [] if within else _relaxations(question, sound),
     }
     answer["facts_date"] = answer["options"][0]["plan"]["facts_date"] if best else None
     return answer
@@ -103,7 +109,10 @@ def recommend(
 def _finer(question: Question, candidates: list[Candidate], figure: str) -> Question | None:
     """The question asked again between the fleet sizes next to the best one, its other fields as they are there."""
     axis = next((axis for axis in question.free if axis.path == COUNT and len(axis.values) > 2), None)
-    able = [each for each in candidates if each.figures is not None and not each.broken(question.limits)]
+    able = [
+        each for each in candidates
+        if each.figures is not None and not each.reason and not each.broken(question.limits)
+    ]  # fmt: skip
     if axis is None or not able:
         return None
     best = min(able, key=lambda each: _value(each, figure))
@@ -135,7 +144,9 @@ def _planned(
     paths = tuple(axis.path for axis in question.free)
     jobs = [job.name for job in scenario.training]
     outputs = tuple(
-        path.format(job=job) for path in _FIGURES.values() for job in (jobs if "{job}" in path else jobs[:1])
+        path.format(job=job)
+        for path in (*_FIGURES.values(), _TOKENS)
+        for job in (jobs if "{job}" in path else jobs[:1])
     )
     numbered = list(enumerate(combinations))
     chunks = [
@@ -149,7 +160,7 @@ def _planned(
             if row["status"] in ("infeasible", "invalid"):
                 found.append(Candidate(free, None, row["reason"]))
             else:
-                found.append(Candidate(free, _figures(question, free, row, jobs)))
+                found.append(Candidate(free, _figures(question, free, row, jobs), row["reason"]))
         progress(len(found), len(combinations))
     order = {values: number for number, values in numbered}
     return sorted(found, key=lambda each: order[tuple(each.free.values())])
@@ -165,6 +176,10 @@ def _figures(
     if question.goal == "lowest-loss":
         job = load(question.scenario, changes=free).training[0]
         figures["loss"] = float(loss(count(job.model).active, job.tokens))
+    # one price of tokens for all jobs together, and the MFU of the one that trains most
+    tokens = [float(row[_TOKENS.format(job=job)]) for job in jobs]
+    figures["usd_per_million_tokens"] = figures["usd"] / sum(tokens) * 1e6
+    figures["mfu"] = float(row[_FIGURES["mfu"].format(job=jobs[tokens.index(max(tokens))])])
     return figures
 
 
@@ -259,7 +274,8 @@ def _rejected(
     rows: list[dict[str, Any]] = []
     if within and named:
         able = sorted(
-            (each for each in candidates if each.figures is not None), key=lambda each: _value(each, figure)
+            (each for each in candidates if each.figures is not None and not each.reason),
+            key=lambda each: _value(each, figure),
         )
         groups: dict[tuple[Any, ...], list[Candidate]] = {}
         for each in able:
@@ -269,12 +285,15 @@ def _rejected(
         rows = [_runner_up(question, members, within[0], figure) for members in list(groups.values())[:most]]
     idle: dict[str, int] = {}
     for each in candidates:
-        if each.figures is None:
-            idle[each.reason] = idle.get(each.reason, 0) + 1
+        if each.reason:
+            told = (
+                f"cannot run: {each.reason}"
+                if each.figures is None
+                else f"break the scenario's own limit: {each.reason}"
+            )
+            idle[told] = idle.get(told, 0) + 1
     ranked = sorted(idle.items(), key=lambda item: -item[1])[:most]
-    return rows + [
-        {"free": None, "figures": None, "why": f"{number} cannot run: {reason}"} for reason, number in ranked
-    ]
+    return rows + [{"free": None, "figures": None, "why": f"{number} {reason}"} for reason, number in ranked]
 
 
 def _runner_up(question: Question, members: list[Candidate], best: Candidate, figure: str) -> dict[str, Any]:

@@ -41,7 +41,7 @@ class Store:
                 raise FactError(
                     f"{folder} holds results of this study: add --resume to continue, or remove the folder"
                 )
-        elif folder.is_dir() and any(folder.iterdir()):
+        elif folder.is_dir() and any(path.name != ABOUT + _PARTIAL for path in folder.iterdir()):
             raise FactError(f"{folder} is not empty and holds no study: give another --output")
         folder.mkdir(parents=True, exist_ok=True)
         for rest in folder.glob(f"*{_PARTIAL}"):
