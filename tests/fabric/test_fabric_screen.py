@@ -7,6 +7,7 @@ import pytest
 from argosy.cli.fabric.screen import new_console, new_table
 from argosy.fabric import Design, build
 from argosy.fabric.bill import bill
+from argosy.fabric.drawing import rail_drawing
 from argosy.facts import Values, load_catalog
 
 pytest.importorskip("rich")
@@ -40,3 +41,11 @@ def test_a_bill_has_a_part_once():
     fibres = next(line.count for line in found.lines if line.item == "MPO-fibre")
     modules = sum(line.count for line in found.lines if line.kind == "module" and line.metres is None)
     assert fibres == modules  # a fibre has two ends, and a module of twice the rate serves two fibres
+
+
+@pytest.mark.parametrize(
+    ("hosts", "topology", "title"),
+    [(4, "rail-optimized", "4 servers, 1 leaf"), (3, "rail-only", "3 servers, 8 rails")],
+)
+def test_titles_of_small_pictures(hosts, topology, title):
+    assert rail_drawing(build(Design(topology, hosts, 8, 64, 400e9)))["title"] == f"{topology}: {title}"

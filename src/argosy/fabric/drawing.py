@@ -76,12 +76,15 @@ def rail_drawing(topology: Topology) -> dict[str, Any] | None:
         {"host": int(host), "card": int(port), "leaf": int(leaf), "rail": int(port)}
         for host, port, leaf in zip(cables.a, cables.a_port, np.searchsorted(leaves, cables.b), strict=True)
     ]
+    named = "rail" if len(leaves) == ports else "leaf"
+    many = {("rail", False): "rails", ("leaf", False): "leaves"}.get((named, len(leaves) == 1), named)
+    servers = "server" if cables.hosts == 1 else "servers"
     return {
-        "title": f"{design.topology}: {cables.hosts} servers, {len(leaves)} {'rails' if len(leaves) == ports else 'leaves'}",
+        "title": f"{design.topology}: {cables.hosts} {servers}, {len(leaves)} {many}",
         "hosts": cables.hosts,
         "cards": ports,
         "leaves": len(leaves),
-        "leaf_name": "rail" if len(leaves) == ports else "leaf",
+        "leaf_name": named,
         "lines": lines,
     }
 
