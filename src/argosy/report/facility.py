@@ -119,9 +119,8 @@ def _cooling(payload: Mapping[str, Any]) -> RenderableType:
 def _pue_origin(cooling: Mapping[str, Any]) -> str:
     """Computed, with its band over the facts, or given."""
     band = cooling["pue_quantiles"]
-    return cooling["pue_origin"] + (
-        f", P10 to P90 {band['p10']:.3f} to {band['p90']:.3f}" if band["p10"] < band["p90"] else ""
-    )
+    spread = f", P10 to P90 {band['p10']:.3f} to {band['p90']:.3f}" if band["p10"] < band["p90"] else ""
+    return f"{cooling['pue_origin']}{spread}"
 
 
 def _waveform(payload: Mapping[str, Any], wide: bool) -> RenderableType:
