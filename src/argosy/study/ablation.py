@@ -104,8 +104,10 @@ def ablation(
     """
     setting = context(scenario)
     jobs = {each.name: each for each in scenario.training}
-    if not jobs or (job is not None and job not in jobs):
-        raise FactError(f"no training job {job!r}; the scenario has {', '.join(jobs) or 'none'}")
+    if not jobs:
+        raise FactError(f"{scenario.name} has no training job; add training:")
+    if job is not None and job not in jobs:
+        raise FactError(f"no training job {job!r}; the scenario has {', '.join(jobs)}")
     if attention is not None and attention not in ATTENTION_KERNELS:
         raise FactError(f"no attention kernel {attention!r}; write one of {', '.join(ATTENTION_KERNELS)}")
     steps = [(text, change(text)) for text in changes]

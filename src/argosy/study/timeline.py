@@ -29,8 +29,10 @@ def timeline(
     """
     setting = context(scenario)
     jobs = {each.name: each for each in scenario.training}
-    if not jobs or (job is not None and job not in jobs):
-        raise FactError(f"no training job {job!r}; the scenario has {', '.join(jobs) or 'none'}")
+    if not jobs:
+        raise FactError(f"{scenario.name} has no training job; add training:")
+    if job is not None and job not in jobs:
+        raise FactError(f"no training job {job!r}; the scenario has {', '.join(jobs)}")
     if schedule is not None and schedule not in SIMULATED:
         raise FactError(f"no simulated order for schedule {schedule!r}; write one of {', '.join(SIMULATED)}")
     planned = laid_out(setting, jobs[job] if job is not None else next(iter(jobs.values())))
