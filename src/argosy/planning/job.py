@@ -14,7 +14,7 @@ from argosy.facility import clock_at_cap
 from argosy.facts import FactError
 from argosy.planning.context import Context, stack_name
 from argosy.planning.objectives import phases, ranked_by
-from argosy.spec import Stage, Training
+from argosy.spec import Scenario, Stage, Training
 from argosy.training import Device, Job, Layouts, Search, Stack, Steps
 from argosy.training.kernels.gemm import has_curve
 from argosy.training.memory import MemoryBreakdown, memory
@@ -167,6 +167,16 @@ def step_job(given: Training, stage: Stage) -> Job:
         overlap=training.Overlap(**given.overlap.model_dump()),
         offload=training.Offload(given.offload.optimizer, given.offload.activations),
     )
+
+
+def training_job(scenario: Scenario, name: str | None = None) -> Training:
+    """The training job of that name, or the first; FactError where the scenario has none, or none of that name."""
+    jobs = {each.name: each for each in scenario.training}
+    if not jobs:
+        raise FactError(f"{scenario.name} has no training job; add training:")
+    if name is not None and name not in jobs:
+        raise FactError(f"no training job {name!r}; the scenario has {', '.join(jobs)}")
+    return jobs[name] if name is not None else next(iter(jobs.values()))
 
 
 def laid_out(context: Context, given: Training) -> JobPlan:

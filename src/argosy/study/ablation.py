@@ -11,7 +11,7 @@ from argosy.facts import FactError
 from argosy.ledger import Ledger, diff
 from argosy.planning.account import step_ledger
 from argosy.planning.context import context
-from argosy.planning.job import laid_out, machine
+from argosy.planning.job import laid_out, machine, training_job
 from argosy.spec import Scenario
 from argosy.training import Job, Layouts, Stack, Steps
 from argosy.training.kernels import ATTENTION_KERNELS
@@ -103,15 +103,10 @@ def ablation(
     different size compare, and `diff` holds what changed, line by line. FactError for unknown words.
     """
     setting = context(scenario)
-    jobs = {each.name: each for each in scenario.training}
-    if not jobs:
-        raise FactError(f"{scenario.name} has no training job; add training:")
-    if job is not None and job not in jobs:
-        raise FactError(f"no training job {job!r}; the scenario has {', '.join(jobs)}")
+    given = training_job(scenario, job)
     if attention is not None and attention not in ATTENTION_KERNELS:
         raise FactError(f"no attention kernel {attention!r}; write one of {', '.join(ATTENTION_KERNELS)}")
     steps = [(text, change(text)) for text in changes]
-    given = jobs[job] if job is not None else next(iter(jobs.values()))
     exposed = given.model_copy(update={"overlap": type(given.overlap)(**dict.fromkeys(OVERLAPS, False))})
     planned = laid_out(setting, exposed)
     on, main = machine(setting, planned.stack), planned.main

@@ -12,7 +12,7 @@ from argosy import __version__, training
 from argosy.facts import FactError
 from argosy.planning.batch import CriticalBatch, critical_batch
 from argosy.planning.context import context, stack_name
-from argosy.planning.job import machine, step_job
+from argosy.planning.job import machine, step_job, training_job
 from argosy.planning.objectives import OBJECTIVES, Scorer, pareto
 from argosy.spec import Scenario, Stage
 from argosy.spec.fleet import LARGEST_FLEET
@@ -40,14 +40,9 @@ def pareto_front(
     A point holds seconds, dollars and joules of all steps of the stage, its layout, and whether it is on the
     front. FactError for unknown jobs and where nothing fits.
     """
-    jobs = {each.name: each for each in scenario.training}
-    if not jobs:
-        raise FactError(f"{scenario.name} has no training job; add training:")
+    given = training_job(scenario, job)
     if max(counts, default=0) > LARGEST_FLEET:
         raise FactError(f"{max(counts):,} accelerators are more than {LARGEST_FLEET:,}")
-    if job is not None and job not in jobs:
-        raise FactError(f"no training job {job!r}; the scenario has {', '.join(jobs)}")
-    given = jobs[job] if job is not None else next(iter(jobs.values()))
     stage = max(given.stages, key=lambda each: each.tokens)
     points: list[dict[str, Any]] = []
     empty: dict[int, dict[str, int]] = {}

@@ -8,7 +8,7 @@ from argosy import __version__
 from argosy.facts import FactError
 from argosy.ledger import Interval
 from argosy.planning.context import context
-from argosy.planning.job import laid_out, machine
+from argosy.planning.job import laid_out, machine, training_job
 from argosy.spec import Scenario
 from argosy.training import simulate_layout
 from argosy.training.layout import SCHEDULES
@@ -28,14 +28,10 @@ def timeline(
     not divide, and for a schedule that its micro-batches do not fill.
     """
     setting = context(scenario)
-    jobs = {each.name: each for each in scenario.training}
-    if not jobs:
-        raise FactError(f"{scenario.name} has no training job; add training:")
-    if job is not None and job not in jobs:
-        raise FactError(f"no training job {job!r}; the scenario has {', '.join(jobs)}")
+    given = training_job(scenario, job)
     if schedule is not None and schedule not in SIMULATED:
         raise FactError(f"no simulated order for schedule {schedule!r}; write one of {', '.join(SIMULATED)}")
-    planned = laid_out(setting, jobs[job] if job is not None else next(iter(jobs.values())))
+    planned = laid_out(setting, given)
     stages = {each.label: each for each in planned.stages}
     if stage is not None and stage not in stages:
         raise FactError(f"no stage {stage!r}; write one of {', '.join(stages)}")

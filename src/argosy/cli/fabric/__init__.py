@@ -4,11 +4,9 @@ built one against its plan.
 
 from __future__ import annotations
 
-from typing import Any
-
 import typer
-from typer.core import TyperGroup
 
+from argosy.cli.default_command import one_by_default
 from argosy.cli.fabric.built import built
 from argosy.cli.fabric.check_bandwidth import check_bandwidth
 from argosy.cli.fabric.diff import diff
@@ -19,15 +17,9 @@ from argosy.cli.fabric.machine import machine
 DEFAULT = "draw"  # the command that needs no word of its own
 
 
-class _OneByDefault(TyperGroup):
-    """A group whose first word may be left out: what is no command's name belongs to the default command."""
-
-    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        named = bool(args) and args[0] in self.commands
-        return super().parse_args(ctx, args if named else [DEFAULT, *args])
-
-
-app = typer.Typer(cls=_OneByDefault, help="Draw a fabric from its cables, load it, export it, compare it.")
+app = typer.Typer(
+    cls=one_by_default(DEFAULT), help="Draw a fabric from its cables, load it, export it, compare it."
+)
 EPILOG = (
     "Beside it: argosy fabric diff (built against planned), built (measure what was found), "
     "check-bandwidth (is this bus bandwidth normal?), machine (one node's wiring), lint-slurm."
