@@ -1,0 +1,1 @@
+"""One reader per format: `read(path) -> Batch`, streaming, tolerant, in bounded memory."""
