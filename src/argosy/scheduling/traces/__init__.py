@@ -1,0 +1,1 @@
+"""Traces of jobs: one reader a format, found by what the file holds."""
