@@ -34,11 +34,15 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """Something of a file that could not be read, or cannot be true; `line` 0 is the whole file."""
+    """Something of a file that could not be read, or cannot be true; `line` 0 is the whole file.
+
+    `traceback`: set where a reader itself failed, which is a bug of ours (exit code 70) and no fault of the file.
+    """
 
     path: str
     line: int
     message: str
+    traceback: str = ""
 
 
 @dataclass(frozen=True, slots=True)
