@@ -15,6 +15,7 @@ from argosy.spec.prices import Currency, Period, Prices, Tariff
 from argosy.spec.problems import Problem, ScenarioError
 from argosy.spec.reliability import Checkpoint, Maintenance, Reliability
 from argosy.spec.scenario import Assertion, Assumptions, Defaulted, Scenario
+from argosy.spec.scheduling import JobClass, Quota, Scheduling, Work
 from argosy.spec.schema import FieldRow, field_table, json_schema
 from argosy.spec.serving import Serving
 from argosy.spec.training import Layout, Overlap, Precision, Search, Stage, Training
@@ -35,6 +36,7 @@ __all__ = [
     "FieldRow",
     "Fleet",
     "Hall",
+    "JobClass",
     "Layout",
     "Maintenance",
     "MixtureOfExperts",
@@ -49,10 +51,12 @@ __all__ = [
     "Prices",
     "Problem",
     "Profile",
+    "Quota",
     "RateOverride",
     "Reliability",
     "Scenario",
     "ScenarioError",
+    "Scheduling",
     "Search",
     "Serving",
     "Site",
@@ -61,6 +65,7 @@ __all__ = [
     "Storage",
     "Tariff",
     "Training",
+    "Work",
     "check_assertions",
     "field_table",
     "json_schema",

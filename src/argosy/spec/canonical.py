@@ -23,6 +23,8 @@ def canonical(scenario: Scenario) -> dict[str, Any]:
     for job in (*data["training"], *data["serving"]):
         for key in _DESCRIPTIVE:
             job["model"].pop(key, None)
+    if data["scheduling"] is None:
+        del data["scheduling"]  # so that a scenario without it keeps the hash it had before there was one
     catalog = scenario.catalog()
     for section, choice in (("accelerators", data["fleet"]["accelerator"]), ("nodes", data["fleet"]["node"])):
         if choice and choice["facts"]:

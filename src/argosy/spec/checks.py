@@ -27,8 +27,8 @@ def faults(tree: Node, data: dict[str, Any]) -> Iterator[Problem]:
 
 
 def _work(tree: Node) -> Iterator[Problem]:
-    jobs = [tree.get("training"), tree.get("serving")]
-    if not any(job is not None and job.value for job in jobs):
+    jobs = [tree.get(name) for name in ("training", "serving", "scheduling")]
+    if not any(job is not None and (job.value or job.value == {}) for job in jobs):
         yield tree.problem(
             (), "neither training nor serving is given", "write training: {model: …, tokens: …}"
         )

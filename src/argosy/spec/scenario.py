@@ -26,6 +26,7 @@ from argosy.spec.quantity import (
     unit_of,
 )
 from argosy.spec.reliability import Reliability
+from argosy.spec.scheduling import Scheduling
 from argosy.spec.serving import Services
 from argosy.spec.training import TrainingJobs
 
@@ -88,6 +89,9 @@ class Scenario(Section):
     facility: Facility = setting(Facility, "site, cooling, power", "see its fields")
     prices: Prices = setting(Prices, "what things cost", "see its fields")
     capacity: Capacity | None = setting(None, "deliveries and demand by quarter, for argosy capacity", "none")
+    scheduling: Scheduling | None = setting(
+        None, "the cluster's queue: jobs, policy, quotas, planned work, for argosy schedule", "none"
+    )
     assumptions: Assumptions = setting(Assumptions, "facts that this scenario changes", "none changed")
     assertions: tuple[Annotated[Assertion, _LINE], ...] = setting(
         tuple, "conditions on the plan, checked after planning", "none", alias="assert"
