@@ -1,0 +1,30 @@
+"""The cluster's queue: jobs, policies, gang placement, preemption, life of nodes; `simulate` plays a trace exactly."""
+
+from argosy.scheduling.cluster import Cluster, Quota, joined, uniform
+from argosy.scheduling.jobs import Job
+from argosy.scheduling.outages import Outages, Planned, Upgrade, drawn_outages, no_outages, outages
+from argosy.scheduling.outcome import CODE, EVENTS, LEDGER, STATUSES, Log, Outcome
+from argosy.scheduling.policy import PRESETS, Policy, preset
+
+__all__ = [
+    "CODE",
+    "EVENTS",
+    "LEDGER",
+    "PRESETS",
+    "STATUSES",
+    "Cluster",
+    "Job",
+    "Log",
+    "Outages",
+    "Outcome",
+    "Planned",
+    "Policy",
+    "Quota",
+    "Upgrade",
+    "drawn_outages",
+    "joined",
+    "no_outages",
+    "outages",
+    "preset",
+    "uniform",
+]
