@@ -158,3 +158,40 @@ def test_the_command(tmp_path, capsys):
     assert {"options", "binding", "rejected"} <= set(answer)
     assert command(["recommend", str(ask(tmp_path)), "--executor", "none", "--goal", "soonest"]) == 0
     assert "soonest: fleet.count 128" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    "goal, figure", [("soonest", "days"), ("cheapest", "usd"), ("least-energy", "energy_kwh")]
+)
+def test_over_two_free_fields_and_a_limit_nothing_planned_by_hand_is_better(tmp_path, goal, figure):
+    """Every fleet of whole nodes from 32 to 128 GPUs that the batch divides, with two storage speeds, planned one by one."""
+    free = "fleet.count: [32, 64, 128], fleet.storage.bandwidth: [5 GB/s, 200 GB/s]"
+    path = ask(tmp_path, free=free)
+    plans = {
+        (size, speed): _figures_by_hand(tmp_path / "small.yaml", size, speed)
+        for size in range(32, 129, 16)
+        for speed in ("5 GB/s", "200 GB/s")
+    }
+    days = sorted(each["days"] for each in plans.values() if each)
+    most = days[len(days) // 2]
+    answer = recommend(read_question(path, goal, (f"finish={most * 1.001} days",)))
+    within = [each for each in plans.values() if each and each["days"] <= most * 1.001]
+    found = answer["options"][0]["figures"][figure]
+    assert found <= min(each[figure] for each in within) * (1 + 1e-9)
+    chosen = answer["options"][0]["free"]
+    by_hand = _figures_by_hand(
+        tmp_path / "small.yaml", chosen["fleet.count"], chosen["fleet.storage.bandwidth"]
+    )
+    assert found == pytest.approx(by_hand[figure], rel=1e-9)
+
+
+def _figures_by_hand(scenario, size, speed):
+    changed = load(scenario, changes={"fleet.count": size, "fleet.storage.bandwidth": speed})
+    found = plan(changed, draws=100).payload
+    if found["verdict"]["status"] == "infeasible":
+        return None
+    return {
+        "days": found["training"][0]["schedule"]["days"]["nominal"],
+        "usd": found["cost"]["total_usd"],
+        "energy_kwh": found["facility"]["energy_kwh"],
+    }

@@ -12,6 +12,7 @@ from sweep_cases import STRUCTURE, content, study_file
 from argosy.cli.main import run as command
 from argosy.facts import FactError
 from argosy.planning import plan
+from argosy.report.sweeps import show_grid
 from argosy.spec import ScenarioError, load
 from argosy.study import show
 from argosy.study import vectors as vectors_module
@@ -82,6 +83,32 @@ def test_what_cannot_run_and_what_cannot_be_are_rows_with_reasons(tmp_path):
     for row in rows:
         assert (row["cost.total_usd"] is None) == (row["status"] in ("infeasible", "invalid"))
         assert bool(row["reason"]) == (row["status"] != "feasible")
+
+
+def test_a_sweep_says_how_many_points_cannot_run_and_why(tmp_path, capsys):
+    path = study_file(tmp_path, "training.pretrain.model: [llama-3.1-8b, llama-3.1-405b]")
+    assert command(["sweep", str(path), "--executor", "none"]) == 0
+    assert "1 of them cannot run; most often: pretrain: no layout fits" in capsys.readouterr().out
+    assert command(["sweep", str(path), "--executor", "none", "--resume", "--json"]) == 0
+    summary = json.loads(capsys.readouterr().out)
+    assert summary["reused"] == 2 and summary["statuses"] == {"feasible": 1, "infeasible": 1}
+
+
+def test_a_wide_heat_map_is_shades_alone_on_a_narrow_terminal(monkeypatch, capsys):
+    monkeypatch.setattr("rich.console.Console.is_terminal", True)
+    monkeypatch.setenv("COLUMNS", "60")
+    found = {
+        "across": "x",
+        "down": "y",
+        "shown": "days",
+        "columns": list(range(40)),
+        "lines": [1, 2],
+        "values": [[float(x) for x in range(40)], [None, *[39.0] * 39]],
+    }
+    show_grid(found)
+    first, second = [line for line in capsys.readouterr().out.splitlines() if "│" in line]
+    assert first.split("│")[1][0] == "▁" and first.split("│")[1][-1] == "█" and len(first.split("│")[1]) == 40
+    assert second.split("│")[1] == "·" + "█" * 39
 
 
 def test_samples(tmp_path):

@@ -234,7 +234,7 @@ def run(arguments: list[str]) -> int:
                 return BAD_INPUT
             placed = type(error).__name__ == "ScenarioError"  # each of its lines begins with file:line:column
             print(str(error) if placed else f"argosy: {error}", file=sys.stderr)
-            return BAD_INPUT
+            return int(getattr(error, "exit_code", BAD_INPUT))
         traceback.print_exc()
         print(
             "argosy: this is a bug in Argosy, not in your input; please report it with the lines above",

@@ -4,9 +4,19 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+
+_CHOICE = "global_batch_sequences"
+_DETAILS = {
+    "vp": "vp",
+    "ep": "ep",
+    "micro_batch": "micro-batch",
+    "zero": "ZeRO",
+    "schedule": "schedule",
+    "recompute": "recompute",
+}
 
 
 def pareto(
@@ -59,18 +69,36 @@ def pareto(
             f"{point['time_s'] / 86400:.3g}",
             write.dollars(point["cost_usd"]),
             f"{point['energy_j'] / 3.6e9:,.4g}",
-            write.layout_arithmetic(point["layout"]) + f", recompute {point['layout']['recompute']}",
+            ", ".join([write.layout_arithmetic(point["layout"]), *_apart(front, point)]),
         )
     console.print(table)
+    on_front = {point[_CHOICE] for point in front}
+    best = {point[_CHOICE]: point for point in reversed(answer["points"])}  # the quickest comes last
+    for beaten in sorted(best.values(), key=lambda point: point[_CHOICE]):
+        if sequences and beaten[_CHOICE] not in on_front:
+            console.print(
+                f"{beaten[_CHOICE]:,} sequences: beaten; at best {beaten['time_s'] / 86400:.3g} days, "
+                f"{write.dollars(beaten['cost_usd'])}"
+            )
     if sequences:
         batch = answer["batch"]
         console.print(
             f"each batch trains the tokens that reach the loss of {batch['tokens'] / 1e6:,.3g} Mtok; the critical batch "
             f"is {batch['critical_tokens']['nominal'] / 1e6:,.3g} Mtok, within a factor of two"
         )
-    for count, reasons in answer["excluded"].items():
-        worst = max(reasons.items(), key=lambda item: item[1], default=("nothing divides", 0))
-        console.print(f"{int(count):,}: no layout; mostly: {worst[0]}")
+    for left_out in answer["excluded"]:
+        mostly, _ = max(left_out["reasons"].items(), key=lambda item: item[1], default=("nothing divides", 0))
+        batch = f" with {left_out['global_batch_sequences']:,} sequences" if sequences else ""
+        console.print(f"{left_out['gpus']:,} GPUs{batch}: no layout; mostly: {mostly}")
+
+
+def _apart(front: list[dict[str, Any]], point: dict[str, Any]) -> list[str]:
+    """What else a layout needs to be told from the others of the front; recomputation always."""
+    return [
+        f"{name} {point['layout'][key]}"
+        for key, name in _DETAILS.items()
+        if key == "recompute" or len({each["layout"][key] for each in front}) > 1
+    ]
 
 
 def _numbers(given: str | None, what: str) -> list[int]:

@@ -9,7 +9,7 @@ from typing import Any
 from argosy.fabric.fleet import fleet_protocol
 from argosy.facts import FactError
 from argosy.planning.context import context
-from argosy.planning.job import JobPlan, StagePlan, checkpoint_bytes, laid_out
+from argosy.planning.job import JobPlan, NothingFitsError, StagePlan, checkpoint_bytes, laid_out
 from argosy.planning.life import fleet_life
 from argosy.spec import Scenario
 from argosy.spec.model import ModelArchitecture
@@ -78,9 +78,7 @@ def launch_job(scenario: Scenario, job: str | None = None, stage: str | None = N
     planned = laid_out(setting, given[job] if job is not None else next(iter(given.values())))
     chosen = _stage(planned, stage)
     if not chosen.fits:
-        raise FactError(
-            f"{planned.training.name}: no layout fits in memory; `argosy plan` says how much is missing"
-        )
+        raise NothingFitsError.of(planned.training.name)
     life = fleet_life(setting, checkpoint_bytes(planned), int(chosen.layouts.dp[0])).nominal(planned.work_s)
     step, failures = float(chosen.nominal.step_s[0]), life.failures
     fabric = setting.fleet.fabrics[0]

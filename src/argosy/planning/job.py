@@ -26,6 +26,17 @@ from argosy.workload import count
 _BYTES = {"fp32": 4.0, "bf16": 2.0, "fp16": 2.0, "fp8": 1.0}
 
 
+class NothingFitsError(FactError):
+    """No layout of a job fits its fleet: data in a plan's verdict, and the end of a study that needs one (exit code 2)."""
+
+    exit_code = 2
+
+    @classmethod
+    def of(cls, job: str) -> NothingFitsError:
+        """The error for the job of that name."""
+        return cls(f"{job}: no layout fits in memory; `argosy plan` says how much is missing")
+
+
 @dataclass(frozen=True)
 class Machine:
     """What a step runs on, as numbers or draws: the device, the network, the software stack."""

@@ -66,31 +66,42 @@ def short(name: str, names: Sequence[str]) -> str:
 
 
 def show_grid(found: Mapping[str, Any]) -> None:
-    """A heat map as a table: best cells stand out by their shade."""
+    """A heat map as a table, every value with its shade; shades alone where the values would not stand side by side."""
     from rich import box
     from rich.console import Console
     from rich.table import Table
 
+    console = Console(highlight=False)
     values = [value for line in found["values"] for value in line if value is not None]
     low, high = min(values, default=0.0), max(values, default=0.0)
-    grid = Table(
-        title=f"{found['shown'].removesuffix('.nominal')}: {found['down']} down, {found['across']} across",
-        title_justify="left",
-        box=box.SIMPLE,
-    )
+    grid = Table(box=box.SIMPLE)
     grid.add_column("")
     for column in found["columns"]:
-        grid.add_column(cell(column), justify="right")
+        grid.add_column(cell(column), justify="right", no_wrap=True)
     for name, line in zip(found["lines"], found["values"], strict=True):
         grid.add_row(cell(name), *(_shaded(value, low, high) for value in line))
-    Console(highlight=False).print(grid)
+    console.print(
+        f"{found['shown'].removesuffix('.nominal')}: {found['down']} down, {found['across']} across"
+    )
+    if not console.is_terminal or Console(width=10_000).measure(grid).maximum <= console.width:
+        console.width = max(console.width, Console(width=10_000).measure(grid).maximum)
+        console.print(grid)
+        return
+    head = max(len(cell(name)) for name in found["lines"])
+    for name, line in zip(found["lines"], found["values"], strict=True):
+        shades = "".join("·" if value is None else _shade(value, low, high) for value in line)
+        console.print(f"{cell(name):>{head}} │{shades}│", no_wrap=True)
+    first, last = cell(found["columns"][0]), cell(found["columns"][-1])
+    console.print(f"{'':{head}}  {first}{last:>{max(len(line) - len(first), len(last) + 1)}}", no_wrap=True)
+    console.print(f"▁ {cell(low)} to █ {cell(high)}; --picture FILE draws it, --json has every value")
+
+
+def _shade(value: float, low: float, high: float) -> str:
+    return "▁▂▃▄▅▆▇█"[round(7 * (value - low) / (high - low))] if high > low else "▄"
 
 
 def _shaded(value: float | None, low: float, high: float) -> str:
-    if value is None:
-        return "–"
-    share = 0.0 if high <= low else (value - low) / (high - low)
-    return f"{cell(value)} {' ▁▂▃▄▅▆▇█'[round(8 * share)]}"
+    return "–" if value is None else f"{cell(value)} {_shade(value, low, high)}"
 
 
 def show_scaling(found: Mapping[str, Any]) -> None:

@@ -12,7 +12,7 @@ from argosy import __version__, training
 from argosy.facts import FactError
 from argosy.planning.batch import CriticalBatch, critical_batch
 from argosy.planning.context import context, stack_name
-from argosy.planning.job import machine, step_job, training_job
+from argosy.planning.job import NothingFitsError, machine, step_job, training_job
 from argosy.planning.objectives import OBJECTIVES, Scorer, pareto
 from argosy.spec import Scenario, Stage
 from argosy.spec.fleet import LARGEST_FLEET
@@ -45,17 +45,20 @@ def pareto_front(
         raise FactError(f"{max(counts):,} accelerators are more than {LARGEST_FLEET:,}")
     stage = max(given.stages, key=lambda each: each.tokens)
     points: list[dict[str, Any]] = []
-    empty: dict[int, dict[str, int]] = {}
+    empty: list[dict[str, Any]] = []
     critical = critical_batch(given)
     stages = [_batched(stage, batch, critical) for batch in batches] or [stage]
     for count in counts or (scenario.fleet.count,):
         fleet = _resized(scenario, count)
-        found = [_fleet(fleet, given, each, kept) for each in stages]
-        points += [point for some, _ in found for point in some]
-        if not any(some for some, _ in found):
-            empty[count] = found[0][1]
+        for each in stages:
+            some, reasons = _fleet(fleet, given, each, kept)
+            points += some
+            if not some:
+                empty.append({"gpus": count, "global_batch_sequences": each.global_batch, "reasons": reasons})
     if not points:
-        raise FactError("no layout fits at any of these fleet sizes; `argosy plan` says how much is missing")
+        raise NothingFitsError(
+            "no layout fits at any of these fleet sizes; `argosy plan` says how much is missing"
+        )
     front = pareto([[point[key] for key in ("time_s", "cost_usd", "energy_j")] for point in points])
     for point, on in zip(points, front, strict=True):
         point["front"] = bool(on)
@@ -69,7 +72,7 @@ def pareto_front(
         "stage": stage.name,
         "batch": critical.to_dict(stage.global_batch_tokens),
         "points": points,
-        "excluded": {str(count): reasons for count, reasons in empty.items()},
+        "excluded": empty,
     }
 
 

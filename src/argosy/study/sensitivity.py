@@ -21,7 +21,7 @@ from argosy.facts import Fact, FactError, Values
 from argosy.facts.values import two_piece_normal
 from argosy.planning.closed import closed_run
 from argosy.planning.context import Context, context
-from argosy.planning.job import JobPlan, laid_out
+from argosy.planning.job import JobPlan, NothingFitsError, laid_out
 from argosy.planning.run import DAY, FleetRun, drawn_run
 from argosy.planning.site import NetworkAccount, network_account
 from argosy.spec import Scenario
@@ -133,7 +133,7 @@ def study(scenario: Scenario, output: str = "days") -> Study:
     setting = context(scenario)
     jobs = [laid_out(setting, given) for given in scenario.training]
     if lacking := [job.training.name for job in jobs if not job.fits]:
-        raise FactError(f"{lacking[0]}: no layout fits in memory; `argosy plan` says how much is missing")
+        raise NothingFitsError.of(lacking[0])
     return Study(setting, jobs, network_account(plan_fabric(setting.fleet, setting.values)), output)
 
 

@@ -128,6 +128,19 @@ def results(folder: Path) -> tuple[dict[str, Any], duckdb.DuckDBPyConnection]:
     return _read_about(about), connection
 
 
+def outcomes(folder: Path) -> tuple[dict[str, int], str]:
+    """How many rows have each status, and the most frequent reason of those that cannot run (empty where all can)."""
+    _, connection = results(folder)
+    statuses = dict(
+        connection.execute("SELECT status, count(*) FROM results GROUP BY status ORDER BY 2 DESC").fetchall()
+    )
+    most = connection.execute(
+        "SELECT reason FROM results WHERE status IN ('infeasible', 'invalid') "
+        "GROUP BY reason ORDER BY count(*) DESC, reason LIMIT 1"
+    ).fetchone()
+    return statuses, most[0] if most else ""
+
+
 def _read_about(path: Path) -> dict[str, Any]:
     try:
         found = json.loads(path.read_text(encoding="utf-8"))

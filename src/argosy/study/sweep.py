@@ -18,7 +18,7 @@ from argosy.facts import FactError
 from argosy.spec import ScenarioError, load
 from argosy.study.axes import Axis, Study
 from argosy.study.points import Chunk, quick
-from argosy.study.store import Store
+from argosy.study.store import Store, outcomes
 from argosy.study.vectors import Vectors, is_number, run_chunk
 
 SCHEMA = "argosy.sweep/1"
@@ -30,13 +30,18 @@ Progress = Callable[[int, int], None]
 
 @dataclass(frozen=True)
 class Summary:
-    """`points` of the study, of which `computed` now and `reused` from before; `chunks` in all; where the rows are."""
+    """`points` of the study, of which `computed` now and `reused` from before; `chunks` in all; where the rows are.
+
+    `statuses`: how many points have each status; `reason`: the most frequent one of those that cannot run.
+    """
 
     points: int
     computed: int
     reused: int
     chunks: int
     folder: Path
+    statuses: dict[str, int]
+    reason: str
 
     def to_dict(self) -> dict[str, Any]:
         """As the JSON of `argosy sweep`."""
@@ -48,6 +53,8 @@ class Summary:
             "reused": self.reused,
             "chunks": self.chunks,
             "results": str(self.folder),
+            "statuses": self.statuses,
+            "reason": self.reason,
         }
 
 
@@ -92,7 +99,7 @@ def sweep(
         store.write(name_of(chunk), columns(study, chunk, rows))
         done += len(chunk.points)
         progress(done, len(points))
-    return Summary(len(points), computed, len(points) - computed, len(chunks), folder)
+    return Summary(len(points), computed, len(points) - computed, len(chunks), folder, *outcomes(folder))
 
 
 def check_field(scenario: Path, axis: Axis) -> None:

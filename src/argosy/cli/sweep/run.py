@@ -40,6 +40,9 @@ def run(
         return
     reused = f", {summary.reused:,} from before" if summary.reused else ""
     print(f"{summary.points:,} points: {summary.computed:,} computed{reused}; in {summary.folder}")
+    unable = sum(summary.statuses.get(each, 0) for each in ("infeasible", "invalid"))
+    if unable:
+        print(f"{unable:,} of them cannot run; most often: {summary.reason}")
     print(f"look at them: argosy sweep show {summary.folder}")
 
 
