@@ -34,9 +34,23 @@ def simulate_layout(
     """
     if len(layout) != 1:
         raise ValueError(f"one layout at a time has a timeline, not {len(layout)}")
-    pp, vp, m = (int(x[0]) for x in (layout.pp, layout.vp, layout.grad_accumulation))
+    vp, m = int(layout.vp[0]), int(layout.grad_accumulation[0])
     schedule = schedule or SCHEDULES[int(layout.schedule[0])]
     vp = 2 if schedule == "zero-bubble-v" else vp
+    passes, hidden_state = chunk_seconds(job, device, network, stack, layout, vp)
+    forward, backward, weights = passes.T[..., None] * (1.0 if slowdown is None else slowdown)
+    transfer = pipeline_transfer(hidden_state, network, layout)
+    return simulate(schedule, forward, backward, m, vp, float(np.ravel(transfer)[0]), weights)
+
+
+def chunk_seconds(
+    job: Job, device: Device, network: Network, stack: Stack, layout: Layouts, vp: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """What one micro-batch costs on every chunk of one layout: forward, backward and the weight gradients in it, s (p·v, 3).
+
+    Chunks go from the embedding to the head; `vp`: chunks a rank. Exposed communication inside a layer is part of
+    them, sends between chunks are not. Second value: bytes of the hidden state that is sent.
+    """
     parts = blocks(job, layout)
     costs = {name: block_seconds(job, device, network, stack, layout, block) for name, block in parts.items()}
     fields = ("forward", "backward", "weight_gradient")
@@ -45,11 +59,9 @@ def simulate_layout(
         for name, cost in costs.items()
     }
     kinds, seconds, start = layer_sequence(job), [], 0
-    for size in chunk_sizes(len(kinds), pp * vp):
+    for size in chunk_sizes(len(kinds), int(layout.pp[0]) * vp):
         seconds.append(sum((passes[kind] for kind in kinds[start : start + size]), np.zeros(3)))
         start += size
     seconds[0] = seconds[0] + passes["embedding"]
     seconds[-1] = seconds[-1] + passes["head"]
-    forward, backward, weights = np.array(seconds).T[..., None] * (1.0 if slowdown is None else slowdown)
-    transfer = pipeline_transfer(parts["head"].work.extra["tp_bytes"], network, layout)
-    return simulate(schedule, forward, backward, m, vp, float(np.ravel(transfer)[0]), weights)
+    return np.array(seconds), parts["head"].work.extra["tp_bytes"]
