@@ -177,13 +177,16 @@ class TrainingLog:
 
 @dataclass(frozen=True, slots=True)
 class LogEvent:
-    """A line of a log that is no iteration: `kind`, when (`time_s`, NaN unknown), how long (`seconds`, NaN), its `line`."""
+    """A line of a log that is no iteration: `kind`, when (`time_s`, NaN unknown), how long (`seconds`, NaN), its `line`;
+    `iteration` it names, −1 where it names none.
+    """
 
     kind: str
     time_s: float
     seconds: float
     line: int
     text: str = ""
+    iteration: int = -1
 
 
 @dataclass(frozen=True, slots=True)
