@@ -78,6 +78,9 @@ def test_what_does_not_fit_is_told(tmp_path, capsys):
         pareto_front(argosy.loads(SCENARIO), [100])
     (tmp_path / "s.yaml").write_text(SCENARIO, encoding="utf-8")
     assert command(["pareto", str(tmp_path / "s.yaml"), "--counts", "some"]) == 1
+    assert "no number of accelerators" in capsys.readouterr().err
+    assert command(["pareto", str(tmp_path / "s.yaml"), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["schema"] == "argosy.pareto/1"
     (tmp_path / "l.yaml").write_text(large.replace("count: 128", "count: 8"), encoding="utf-8")
     for words in (["pareto"], ["sensitivity"], ["export", "launch"]):
         assert command([*words, str(tmp_path / "l.yaml")]) == 2
@@ -89,6 +92,3 @@ def test_batches_that_cannot_run_or_are_beaten_are_told(tmp_path, capsys):
     assert command(["pareto", str(tmp_path / "s.yaml"), "--batches", "7,512,4096"]) == 0
     told = capsys.readouterr().out
     assert "128 GPUs with 7 sequences: no layout" in told and "4,096 sequences: beaten" in told
-    assert "no number of accelerators" in capsys.readouterr().err
-    assert command(["pareto", str(tmp_path / "s.yaml"), "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)["schema"] == "argosy.pareto/1"
