@@ -2,5 +2,6 @@
 
 from argosy.serving.layout import ReplicaLayout
 from argosy.serving.provider import StepTable, StepTimeProvider, table
+from argosy.serving.roofline import Roofline, Speculation, roofline
 
-__all__ = ["ReplicaLayout", "StepTable", "StepTimeProvider", "table"]
+__all__ = ["ReplicaLayout", "Roofline", "Speculation", "StepTable", "StepTimeProvider", "roofline", "table"]

@@ -70,7 +70,7 @@ def grouped_gemm_time(
     one, where there is any token).
     """
     curves = device.curves
-    curve = _curve({**curves.gemm, **curves.grouped}, dtype)
+    curve = product_curve(curves, dtype, grouped=True)
     memory_rate = device.memory_bandwidth * curves.memory_efficiency
     return grouped_product_time(curve, device.peak(dtype), memory_rate, tokens_per_expert, n, k, experts)
 
@@ -105,6 +105,11 @@ def _tiles_time(curve: GemmCurve, tiles: Array, k: Array, peak: Array) -> Array:
     waves = tiles / curve.processors
     waves = waves + curve.wave_share * (np.ceil(waves) - waves)
     return waves * (2.0 * TILE_M * TILE_N * curve.processors / curve.ceiling) * (k + curve.k_ramp) / peak
+
+
+def product_curve(curves: Curves, dtype: str, grouped: bool = False) -> GemmCurve:
+    """The curve by which a device computes (grouped) products of a format; ValueError where it has none."""
+    return _curve({**curves.gemm, **curves.grouped} if grouped else curves.gemm, dtype)
 
 
 def _curve(curves: dict[str, GemmCurve], dtype: str) -> GemmCurve:

@@ -1,0 +1,427 @@
+"""The built-in step-time provider: a roofline per operation, calibrated on measured serving.
+
+One iteration of T tokens (prompt tokens and one per running sequence) takes, on the accelerator of a replica that has
+most to do,
+    Σ layers [ Σ products max(compute(T), bytes(T)/(BW·e)) + element-wise + exchanges + kernels·t_k ]
+      + attention over the cache + output projection + sequences·t_q + t_0,
+with compute from the kernel curves that training uses (`training.kernels`), collectives from the fabric, and the
+efficiencies e, t_k, t_q, t_0 fitted to published serving measurements (`serving/data/engines.json`). A mixture reads
+the experts that its tokens touch: E·(1 − (1 − k/E)^T) for uniform routing.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from argosy.fabric import Network
+from argosy.facts import Values, load_catalog
+from argosy.serving.engine import Engine, engine, engines_table
+from argosy.serving.formats import compute_format, kv_bytes, weight_bytes
+from argosy.serving.layout import ReplicaLayout
+from argosy.serving.wires import replica_network
+from argosy.serving.work import ACTIVATION_BYTES, LayerKind, Product, layer_shapes
+from argosy.spec.model import ModelArchitecture
+from argosy.training import Device, device_facts
+from argosy.training.kernels import attention_time, cast_time
+from argosy.training.kernels.gemm import grouped_product_time, product_curve, product_time
+from argosy.workload import count
+
+Array = Any
+
+ROW_TILE, SMALL_TILE = (
+    128,
+    16,
+)  # rows of a tile of large products, and of the smallest that decode kernels use
+# Bytes of activations and buffers that an engine keeps, assumed: two iterations' widest tensors and the CUDA context.
+CONTEXT_BYTES = 2.0e9
+HOPPER_ON = ("hopper", "blackwell")
+
+
+@dataclass(frozen=True)
+class Speculation:
+    """Speculative decoding: `draft_length` tokens drafted per iteration, each accepted with chance `acceptance` (0–1),
+    independently; the draft is one more layer per token (multi-token prediction, DeepSeek-V3) and its output projection.
+    """
+
+    draft_length: int = 1
+    acceptance: float = 0.8
+
+    @property
+    def tokens_per_step(self) -> float:
+        """(1 − a^(γ+1))/(1 − a), Leviathan et al. 2023, arXiv:2211.17192, equation 1."""
+        a, tries = self.acceptance, self.draft_length + 1
+        return float(tries) if a >= 1 else (1 - a**tries) / (1 - a)
+
+
+@dataclass(frozen=True)
+class Roofline:
+    """The calibrated roofline of one model on one layout; see `roofline` for making one.
+
+    `precision`: format of the weights; `attention_precision`: of the attention block's, where it differs;
+    `kv_precision`: of the cache. The device's and the engine's numbers may be arrays of draws (n,).
+    """
+
+    model: ModelArchitecture
+    device: Device
+    network: Network
+    layout: ReplicaLayout
+    engine: Engine
+    precision: str = "bf16"
+    attention_precision: str = "bf16"
+    kv_precision: str = "bf16"
+    speculation: Speculation | None = None
+
+    @property
+    def name(self) -> str:
+        """Model, accelerator, layout, engine and formats in one line."""
+        return (
+            f"{self.model.name} on {self.device.name}, {self.layout}, {self.engine.name}, "
+            f"{self.precision} weights, {self.kv_precision} cache"
+        )
+
+    @property
+    def gpus(self) -> int:
+        """Accelerators of one replica."""
+        return self.layout.gpus
+
+    @cached_property
+    def kinds(self) -> tuple[LayerKind, ...]:
+        """The layers by kind, as one accelerator sees them."""
+        return layer_shapes(self.model, self.layout)
+
+    @cached_property
+    def weight_bytes(self) -> float:
+        """Bytes of weights on the fullest accelerator: its share of the layers, embedding and output projection."""
+        counted, lay = count(self.model), self.layout
+        routed, dense, attention = weight_bytes(self.precision), 0.0, 0.0
+        experts = 0.0
+        for kind, of_kind in counted.layers.items():
+            n = counted.layer_counts[kind]
+            on_rank = of_kind.dense_on_rank(lay.tp)
+            share = self._attention_share(kind)
+            attention += n * on_rank * share
+            dense += n * on_rank * (1 - share)
+            experts += n * of_kind.experts_on_rank(lay.ep, lay.moe_tp)
+        layers = (dense + experts) * routed + attention * weight_bytes(self.attention_precision)
+        ends = (counted.embedding + counted.head) * 2.0 / lay.tp
+        return float(layers / lay.pp + ends / (2 if lay.pp > 1 else 1))
+
+    def _attention_share(self, kind: str) -> float:
+        """Share of a layer's dense parameters on a rank that belong to the attention block."""
+        products = next(
+            k for k, name in zip(self.kinds, count(self.model).layers, strict=True) if name == kind
+        ).products
+        sizes = [(p.n * p.k, p.attention) for p in products if not p.experts]
+        total = sum(size for size, _ in sizes)
+        return sum(size for size, own in sizes if own) / total if total else 0.0
+
+    @cached_property
+    def kv_layer_bytes(self) -> float:
+        """KV-cache bytes of one token in one layer on one accelerator: 2·max(1, ⌈H_kv/tp⌉)·d·b, or the latent's."""
+        b, mla = kv_bytes(self.kv_precision), self.model.mla
+        if mla:
+            return (mla.kv_lora_rank + mla.qk_rope_head_dim) * b
+        return 2.0 * max(1, -(-self.model.kv_heads // self.layout.tp)) * self.model.head_dim * b
+
+    @property
+    def kv_bytes_per_token(self) -> float:
+        """KV-cache bytes of one token on one accelerator that holds it, in layers that attend to everything."""
+        full = sum(kind.count for kind in self.kinds if kind.window is None) or self.model.layers
+        return self.kv_layer_bytes * full / self.layout.pp
+
+    @property
+    def kv_tokens_per_sequence(self) -> float:
+        """A sequence's windows, in tokens' worth of `kv_bytes_per_token`."""
+        held = sum(kind.count * kind.window for kind in self.kinds if kind.window is not None)
+        return held * self.kv_layer_bytes / self.layout.pp / self.kv_bytes_per_token
+
+    @property
+    def kv_capacity_tokens(self) -> int:
+        """Tokens that the replica's memory holds: per attention replica, times their number; 0 where weights do not fit.
+
+        vLLM-like: f·M − weights − buffers; TensorRT-LLM-like: f·(M − weights − buffers).
+        """
+        memory, used = float(np.mean(self.device.memory_bytes)), self.weight_bytes + self.buffer_bytes
+        f = self.engine.memory_fraction
+        room = f * (memory - used) if self.engine.fraction_of_free else f * memory - used
+        return max(int(room / self.kv_bytes_per_token), 0) * self.layout.dp
+
+    @property
+    def buffer_bytes(self) -> float:
+        """Activations of the largest iteration and the device's context, bytes."""
+        widest = max(
+            self.model.ffn / self.layout.tp * 2, self.model.hidden * 4, self.model.vocab / self.layout.tp / 8
+        )
+        return CONTEXT_BYTES + self.engine.max_tokens * widest * ACTIVATION_BYTES
+
+    @property
+    def max_batch(self) -> int:
+        """Most sequences that the engine runs at once."""
+        return self.engine.max_batch
+
+    @property
+    def tokens_per_step(self) -> float:
+        """Tokens that a sequence gains per decode iteration."""
+        return self.speculation.tokens_per_step if self.speculation else 1.0
+
+    @cached_property
+    def grade(self) -> str:
+        """`measured-like` where accelerator, engine and kind of model were fitted; `interpolated` where the accelerator
+        has relatives among them; else `extrapolated`.
+        """
+        fitted, curves = engines_table()["fitted"], self.device.curves
+        kind = ("mla " if self.model.mla else "") + ("mixture" if self.model.moe else "dense")
+        known = kind in fitted.get("kinds", ()) and self.engine.name in fitted.get("engines", ())
+        if known and self.device.name in fitted.get("accelerators", ()) and self.speculation is None:
+            return "measured-like"
+        near = self.device.generation in fitted.get("generations", ()) and curves.relative_of is None
+        return (
+            "interpolated"
+            if known and (near or self.device.generation in fitted.get("generations", ()))
+            else "extrapolated"
+        )
+
+    @property
+    def residual_sigma(self) -> float:
+        """Standard deviation of ln(measured ÷ predicted) of an iteration at this grade."""
+        return float(engines_table()["residuals"].get(self.grade, {}).get("decode", 0.3))
+
+    def prefill_s(self, tokens: Array, cached_tokens: Array = 0, batch: Array = 1) -> Array:
+        """One iteration over whole prompts; a replica with several attention replicas gives each its own prompts."""
+        tokens, cached, batch = (np.asarray(x, float) for x in (tokens, cached_tokens, batch))
+        new = np.maximum(tokens - cached, 0.0)
+        busiest = np.ceil(batch / self.layout.dp)  # prompts of the attention replica that has most
+        return self._iteration(new * batch, cached + new / 2, 0.0, 1.0, batch, new * busiest)
+
+    def decode_s(self, batch: Array, context: Array) -> Array:
+        """One iteration that gives every sequence a token, or with speculation drafts and verifies several."""
+        return self._iteration(0.0, 1.0, batch, context, 0.0, None)
+
+    def mixed_s(
+        self, prefill_tokens: Array, prefill_context: Array, decode_batch: Array, decode_context: Array
+    ) -> Array:
+        """One iteration over prompt tokens, spread evenly over the attention replicas, and decodes."""
+        prompts = np.minimum(np.asarray(prefill_tokens, float), 1.0)
+        return self._iteration(prefill_tokens, prefill_context, decode_batch, decode_context, prompts, None)
+
+    def _iteration(
+        self, prompt: Array, seen: Array, batch: Array, context: Array, prompts: Array, busiest: Array | None
+    ) -> Array:
+        """Seconds of an iteration; `busiest`: prompt tokens of the attention replica that has most (None: an even share)."""
+        prompt, seen, batch, context, prompts = (
+            np.asarray(x, float) for x in (prompt, seen, batch, context, prompts)
+        )
+        lay, eng = self.layout, self.engine
+        tries = self.speculation.draft_length + 1 if self.speculation else 1
+        # A pipeline works on pp micro-batches at once, one on each stage.
+        p, b = prompt / lay.pp, batch / lay.pp
+        own_prompt = p / lay.dp if busiest is None else np.asarray(busiest, float) / lay.pp
+        own_batch = np.where(b * lay.pp > 0, np.maximum(b / lay.dp, np.minimum(b, 1.0)), 0.0)
+        tokens, own = p + b * tries, own_prompt + own_batch * tries
+        seconds = self.head_s(own_batch * tries + prompts / lay.dp) + self._pipeline_s(own)
+        for kind in self.kinds:
+            seconds = seconds + kind.count * (
+                self.layer_s(kind, tokens, own)
+                + self.cache_read_s(kind, own_batch, context, tries)
+                + self.prompt_attention_s(kind, own_prompt, seen)
+            )
+        seconds = seconds + eng.step_s + eng.sequence_s * batch
+        if self.speculation:
+            drafted = self.layer_s(self.kinds[-1], b, own_batch) + self.head_s(own_batch)
+            seconds = seconds + np.where(batch > 0, self.speculation.draft_length * drafted, 0.0)
+        return np.where(prompt + batch > 0, seconds, 0.0)[()]
+
+    def layer_s(self, kind: LayerKind, tokens: Array, own: Array) -> Array:
+        """One layer without attention over the cache: `tokens` in the replica, `own` on one attention replica."""
+        eng = self.engine
+        seconds = kind.kernels * eng.kernel_s + kind.element_bytes * own / (
+            self.device.memory_bandwidth * eng.weight_efficiency
+        )
+        for product in kind.products:
+            seconds = seconds + (
+                self._experts_s(product, tokens) if product.experts else self._product_s(product, own)
+            )
+        moved = own * self.model.hidden * ACTIVATION_BYTES
+        if kind.reductions:
+            reduce = self.network.collective("all_reduce", moved, self._reduction_size(kind), 1)
+            seconds = seconds + kind.reductions * eng.collective_factor * reduce
+        moe = self.model.moe
+        if kind.exchanges and moe:
+            sent = moved / self.layout.tp * np.minimum(moe.top_k, self.layout.ep)
+            exchange = self.network.collective("all_to_all", sent, self.layout.tp * self.layout.dp, 1)
+            seconds = seconds + kind.exchanges * eng.collective_factor * exchange
+        return seconds
+
+    def _reduction_size(self, kind: LayerKind) -> int:
+        return self.layout.tp if self.layout.tp > 1 else self.layout.tp * self.layout.dp
+
+    def _format(self, product: Product) -> tuple[str, float]:
+        """Compute format and bytes per weight of a product."""
+        stored = "bf16"
+        if product.quantised:
+            stored = self.attention_precision if product.attention else self.precision
+        return compute_format(self.device, stored), weight_bytes(stored)
+
+    def _product_s(self, product: Product, rows: Array) -> Array:
+        """A dense product: the larger of compute (kernel curve, rows in tiles of 16 to 128) and bytes."""
+        fmt, stored = self._format(product)
+        curve = replace(product_curve(self.device.curves, fmt), overhead_s=0.0)
+        compute = product_time(curve, self.device.peak(fmt), np.inf, rows, product.n, product.k)
+        compute = compute * _tile_share(rows) / self.engine.compute_efficiency
+        moved = (
+            np.minimum(rows, 1.0) * product.n * product.k * stored
+            + rows * (product.n + product.k) * ACTIVATION_BYTES
+        )
+        seconds = np.maximum(compute, moved / (self.device.memory_bandwidth * self.engine.weight_efficiency))
+        if fmt != "bf16":
+            seconds = seconds + cast_time(self.device, rows * product.k, fmt)
+        return seconds
+
+    def _experts_s(self, product: Product, tokens: Array) -> Array:
+        """A grouped product over the experts that the tokens touch, on the busiest expert rank."""
+        moe = self.model.moe
+        assert moe is not None
+        fmt, stored = self._format(product)
+        touched = product.experts * (1.0 - (1.0 - moe.top_k / moe.experts) ** tokens)
+        rows = tokens * moe.top_k / moe.experts * product.experts * moe.imbalance
+        each = rows / np.maximum(touched, 1e-9)
+        curves = self.device.curves
+        curve = replace(product_curve(curves, fmt, grouped=True), overhead_s=0.0)
+        compute = grouped_product_time(
+            curve, self.device.peak(fmt), np.inf, each, product.n, product.k, touched
+        )
+        compute = compute * _tile_share(each) / self.engine.compute_efficiency
+        moved = touched * product.n * product.k * stored + rows * (product.n + product.k) * ACTIVATION_BYTES
+        return np.maximum(compute, moved / (self.device.memory_bandwidth * self.engine.expert_efficiency))
+
+    def head_s(self, rows: Array) -> Array:
+        """The output projection for `rows` tokens, in BF16."""
+        head = Product(self.model.vocab / self.layout.tp, self.model.hidden, quantised=False)
+        return self._product_s(head, np.asarray(rows, float))
+
+    def cache_read_s(self, kind: LayerKind, batch: Array, context: Array, tries: int = 1) -> Array:
+        """Attention of one layer over the caches of `batch` sequences, `tries` queries each."""
+        keys = np.minimum(context, kind.window) if kind.window is not None else context
+        moved = batch * keys * self.kv_layer_bytes
+        read = moved / (self.device.memory_bandwidth * self.engine.kv_efficiency)
+        mla, heads = self.model.mla, self.model.heads / self.layout.tp
+        width = 2.0 * mla.kv_lora_rank + mla.qk_rope_head_dim if mla else 2.0 * self.model.head_dim
+        curve = self.device.curves.attention["bf16"]
+        work = 2.0 * batch * keys * heads * width * tries
+        rate = self.device.peak("bf16") * max(curve.ceiling) * self.engine.compute_efficiency
+        return np.maximum(read, work / rate)
+
+    def prompt_attention_s(self, kind: LayerKind, tokens: Array, seen: Array) -> Array:
+        """Attention of one layer over `tokens` prompt tokens that see `seen` keys on average."""
+        keys = np.maximum(np.minimum(seen, kind.window) if kind.window is not None else seen, 0.5)
+        mla, lay = self.model.mla, self.layout
+        heads = self.model.heads / lay.tp
+        kv_heads = heads if mla else max(1.0, self.model.kv_heads / lay.tp)
+        qk = float(mla.qk_nope_head_dim + mla.qk_rope_head_dim if mla else self.model.head_dim)
+        v = float(mla.v_head_dim if mla else self.model.head_dim)
+        generation = "flash3" if self.device.generation.startswith(HOPPER_ON) else "flash2"
+        seconds = attention_time(
+            self.device, 1.0, tokens, 2.0 * keys, heads, kv_heads, qk, v, kernel_generation=generation
+        )
+        seconds = (
+            seconds - self.device.curves.gemm["bf16"].overhead_s
+        )  # kernels' starts are counted per layer
+        return np.where(tokens > 0, np.maximum(seconds, 0.0) / self.engine.compute_efficiency, 0.0)
+
+    def _pipeline_s(self, own: Array) -> Array:
+        """Handing hidden states through the stages once."""
+        lay = self.layout
+        if lay.pp == 1:
+            return 0.0
+        moved = own * self.model.hidden * ACTIVATION_BYTES / lay.tp
+        return lay.pp * self.network.point_to_point(moved, lay.tp * lay.dp)
+
+    def floor_s(self, tokens: Array, batch: Array, context: Array) -> Array:
+        """Seconds that no engine can beat: weights touched, caches and FLOPs at nameplate rates, perfectly overlapped.
+
+        `tokens` in the iteration (prompt and decode), of which `batch` sequences decode at `context` tokens.
+        """
+        lay, moe = self.layout, self.model.moe
+        tokens, batch = np.asarray(tokens, float), np.asarray(batch, float)
+        moved, work, least = 0.0, 0.0, np.inf
+        for kind in self.kinds:
+            for product in kind.products:
+                fmt, stored = self._format(product)
+                peak = self.device.nameplate(fmt)
+                size, share = product.n * product.k, 1.0
+                rows = tokens / lay.dp
+                if product.experts and moe:
+                    share = product.experts * (1.0 - (1.0 - moe.top_k / moe.experts) ** tokens)
+                    rows = tokens * moe.top_k / moe.experts * product.experts
+                moved = moved + kind.count * size * stored * share
+                work = work + kind.count * 2.0 * rows * size / peak
+            keys = np.minimum(context, kind.window) if kind.window is not None else context
+            moved = moved + kind.count * batch / lay.dp * keys * self.kv_layer_bytes
+        moved = moved + self.model.vocab / lay.tp * self.model.hidden * 2.0
+        least = np.maximum(moved / self.device.memory_bandwidth, work)
+        return np.where(tokens > 0, least, 0.0)[()]
+
+
+def _tile_share(rows: Array) -> Array:
+    """Work of the tiles that kernels for few rows compute, over that of tiles of 128 rows: rows in sixteens."""
+    padded = np.ceil(np.asarray(rows, float) / SMALL_TILE) * SMALL_TILE
+    return np.clip(padded / ROW_TILE, SMALL_TILE / ROW_TILE, 1.0)
+
+
+def roofline(
+    model: ModelArchitecture,
+    accelerator: str,
+    layout: ReplicaLayout | None = None,
+    *,
+    values: Values | None = None,
+    precision: str = "bf16",
+    attention_precision: str | None = None,
+    kv_precision: str | None = None,
+    engine_name: str = "vllm",
+    network: Network | None = None,
+    speculation: Speculation | None = None,
+    **engine_changes: Any,
+) -> Roofline:
+    """The built-in provider of `model` on `accelerator` (a catalog name or alias).
+
+    `attention_precision` None: as the other weights; `kv_precision` None: FP8 where the weights are FP8 or narrower,
+    else BF16; `network` None: scale-up domains and cards of the accelerator; `engine_changes`: fields of `Engine`.
+    ValueError for unknown formats, engines or layouts that cut heads unevenly; FactError for an unknown accelerator.
+    """
+    layout = layout or ReplicaLayout()
+    name = load_catalog().entry("accelerators", accelerator).name
+    values = values or Values({**load_catalog().facts, **device_facts()})
+    narrow = weight_bytes(precision) <= weight_bytes("mxfp8")
+    check_layout(model, layout)
+    return Roofline(
+        model=model,
+        device=Device.from_values(values, name),
+        network=network or replica_network(values, name, layout.gpus),
+        layout=layout,
+        engine=engine(engine_name, **engine_changes),
+        precision=precision,
+        attention_precision=attention_precision or precision,
+        kv_precision=kv_precision or ("fp8" if narrow else "bf16"),
+        speculation=speculation,
+    )
+
+
+def check_layout(model: ModelArchitecture, layout: ReplicaLayout) -> None:
+    """ValueError, all faults at once, where a layout cannot hold a model."""
+    faults = []
+    if model.heads % layout.tp:
+        faults.append(f"tp {layout.tp} does not divide {model.heads} attention heads; write a divisor")
+    if layout.pp > model.layers:
+        faults.append(f"pp {layout.pp} exceeds {model.layers} layers; write fewer stages")
+    if model.moe is None and layout.ep > 1:
+        faults.append(f"ep {layout.ep} for a model without experts; write 1")
+    if model.moe is None and layout.dp > 1:
+        faults.append(f"dp {layout.dp} shares experts that the model does not have; use more replicas")
+    if model.moe and model.moe.experts % layout.ep:
+        faults.append(f"ep {layout.ep} does not divide {model.moe.experts} experts; write a divisor")
+    if faults:
+        raise ValueError(f"{model.name} on {layout}: " + "; ".join(faults))
