@@ -15,7 +15,7 @@ from argosy.spec.prices import Currency, Period, Prices, Tariff
 from argosy.spec.problems import Problem, ScenarioError
 from argosy.spec.reliability import Checkpoint, Maintenance, Reliability
 from argosy.spec.scenario import Assertion, Assumptions, Defaulted, Scenario
-from argosy.spec.scheduling import JobClass, Quota, Scheduling, Work
+from argosy.spec.scheduling import JobClass, MoreNodes, Quota, Rolling, Scheduling, Work
 from argosy.spec.schema import FieldRow, field_table, json_schema
 from argosy.spec.serving import Serving
 from argosy.spec.training import Layout, Overlap, Precision, Search, Stage, Training
@@ -42,6 +42,7 @@ __all__ = [
     "MixtureOfExperts",
     "ModelArchitecture",
     "ModelError",
+    "MoreNodes",
     "MultiHeadLatentAttention",
     "Overlap",
     "Period",
@@ -54,6 +55,7 @@ __all__ = [
     "Quota",
     "RateOverride",
     "Reliability",
+    "Rolling",
     "Scenario",
     "ScenarioError",
     "Scheduling",

@@ -23,7 +23,7 @@ HELIOS = (
     "Helios, cluster Earth, April to September 2020 (doi:10.1145/3458817.3476223): median 234 s, mean 5,131 s"
 )
 PHILLY = "Philly's arrivals (arXiv:1901.05758), as Gavel replays them: shares of 1 to 64 GPUs"
-TOPOLOGIES = r"any|node|nvlink|leaf|pod|leaves:[1-9]\d*"
+TOPOLOGIES = r"any|node|nvlink-domain|leaf|pod|leaves:[1-9]\d*"
 DAY_S = 86400.0
 
 
@@ -31,8 +31,7 @@ def _topology(given: Any) -> Any:
     if isinstance(given, str) and re.fullmatch(TOPOLOGIES, given):
         return given
     raise ValueError(
-        f"{given!r} is no topology need; write any, node, nvlink (one scale-up domain), leaf, pod, or leaves:4 "
-        "(at most four leaves)"
+        f"{given!r} is no topology need; write any, node, nvlink-domain, leaf, pod, or leaves:4 (at most four leaves)"
     )
 
 
@@ -69,8 +68,8 @@ class JobClass(Section):
     )
     kind: Literal["rigid", "moldable", "elastic", "service"] = setting(
         "rigid",
-        "rigid: one size; moldable: any size up to it, fixed at the start; elastic: changes size while it runs; "
-        "service: replicas that do not end before the horizon",
+        "rigid: one size; moldable: a size chosen at the start; elastic: changes size while it runs; "
+        "service: replicas, of which a floor stays whatever is planned",
         "assumption: a gang of one size",
     )
     sizes: dict[int, Weight] = setting(
@@ -94,7 +93,9 @@ class JobClass(Section):
     priority: int = setting(0, "higher goes first", "assumption: all alike", ge=-1_000_000, le=1_000_000)
     tenants: dict[str, Weight] = setting(dict, "who submits them: relative frequency", "one tenant")
     topology: TopologyNeed = setting(
-        "any", "how close its nodes must be: any, node, nvlink, leaf, pod, leaves:4", "assumption: anywhere"
+        "any",
+        "how close its nodes must be: any, node, nvlink-domain, leaf, pod, leaves:4",
+        "assumption: anywhere",
     )
     deadline: float | None = setting(None, "latest end after submission ÷ duration", "no deadline", ge=1)
     checkpoint_interval: Seconds = setting(
@@ -104,7 +105,10 @@ class JobClass(Section):
         60.0, "writing a checkpoint before it is put off", "assumption: 1 min; 0 for jobs without state"
     )
     restart: Seconds = setting(300.0, "from new nodes to working again", "assumption: 5 min")
-    preemptible: bool = setting(True, "whether a policy may put it off", "assumption: yes")
+    resize: Seconds = setting(60.0, "elastic: pause when its size changes", "assumption: 1 min")
+    crashing: Fraction = setting(
+        0.0, "share of jobs whose program fails, each time at the same point of its work", "assumption: none"
+    )
 
     @model_validator(mode="after")
     def _sized(self) -> JobClass:
@@ -121,28 +125,51 @@ class Quota(Section):
     """What a tenant may use."""
 
     accelerators: int = required("accelerators that are the tenant's own", ge=0)
+    cohort: str = setting("", "tenants who lend each other what they leave idle", "one for all")
     borrow: Annotated[int | None, Word("unlimited")] = setting(
-        0,
-        "accelerators beyond them that it may borrow while others leave them idle; or unlimited",
-        "none",
+        None,
+        "accelerators beyond its own that it may borrow; or unlimited",
+        "unlimited, as Kueue's default",
         ge=0,
+    )
+    lend: Annotated[int | None, Word("all")] = setting(
+        None, "its own accelerators that others may borrow; or all", "all, as Kueue's default", ge=0
     )
     weight: float = setting(1.0, "share of the fleet under fair share, in proportion", "equal", gt=0)
 
 
 class Work(Section):
-    """Planned work on nodes: they are drained, worked on, and come back."""
+    """Planned work on nodes: they are emptied, worked on, and come back."""
 
     start: Seconds = required("when it begins, from the beginning of the schedule")
     duration: Seconds = required("how long one node is away", gt=0)
     nodes: Annotated[int | None, Word("all")] = setting(
         None, "how many nodes, the first of the fleet", "all", ge=1
     )
-    at_once: Annotated[int | None, Word("all")] = setting(
-        None, "rolling upgrade: nodes that may be away at the same time", "all of them at once", ge=1
+    patience: Annotated[Seconds | None, Word("unlimited")] = setting(
+        None, "work that still runs after it is evicted; or unlimited", "jobs are waited for"
     )
-    floor: Fraction = setting(
-        0.0, "rolling upgrade: share of the nodes that must stay in service", "assumption: none"
+
+
+class Rolling(Section):
+    """A rolling upgrade: every node in order, so many at a time that a floor of the fleet stays in service."""
+
+    start: Seconds = required("when it begins, from the beginning of the schedule")
+    duration: Seconds = required("how long one node is away", gt=0)
+    floor: Fraction = setting(0.9, "share of the nodes that stay in service", "assumption: nine tenths")
+    patience: Annotated[Seconds | None, Word("unlimited")] = setting(
+        None, "work that still runs after it is evicted; or unlimited", "jobs are waited for"
+    )
+
+
+class MoreNodes(Section):
+    """Nodes of another type beside the fleet's, in the same queue."""
+
+    accelerator: str = required("catalog name, or a name of your own with a speed")
+    nodes: int = required("how many", gt=0, le=1_000_000)
+    accelerators_per_node: int = setting(8, "accelerators of one", "assumption: eight", gt=0, le=1024)
+    speed: float | None = setting(
+        None, "against the fleet's accelerator", "dense BF16 peaks of the catalog, one by the other", gt=0
     )
 
 
@@ -184,11 +211,10 @@ class Scheduling(Section):
     failures: bool = setting(True, "whether nodes fail, at the rates of reliability", "as in the plan")
     quotas: dict[str, Quota] = setting(dict, "by tenant", "no quotas")
     maintenance: tuple[Work, ...] = setting(tuple, "planned work on nodes", "none")
-    crash_limit: int = setting(
-        0,
-        "restarts of one job without progress after which it is given up (0: never)",
-        "assumption: never",
-        ge=0,
+    upgrades: tuple[Rolling, ...] = setting(tuple, "rolling upgrades", "none")
+    more_nodes: tuple[MoreNodes, ...] = setting(tuple, "nodes of other types", "the fleet's alone")
+    crash_limit: int | None = setting(
+        None, "failures of its own program after which a job is given up", "the policy's", ge=1
     )
 
     @model_validator(mode="after")
