@@ -147,13 +147,16 @@ def check_format(context: Context, given: Training) -> None:
         raise FactError(f"{wanted}; write one of {', '.join(known)}")
 
 
-def plan_job(context: Context, given: Training) -> JobPlan | Search:
-    """The job's stages with their layouts; or, where no layout divides at all, the search that found none."""
+def plan_job(context: Context, given: Training, simulated: bool = True) -> JobPlan | Search:
+    """The job's stages with their layouts; or, where no layout divides at all, the search that found none.
+
+    `simulated`: order ties by the event simulation of their schedules; needless where the layout is given.
+    """
     name = stack_name(given)
     on = machine(context, name)
     stages = []
     for stage in given.stages:
-        planned = _plan_stage(context, given, stage, on)
+        planned = _plan_stage(context, given, stage, on, simulated)
         if isinstance(planned, Search):
             return planned
         stages.append(planned)
@@ -190,19 +193,21 @@ def training_job(scenario: Scenario, name: str | None = None) -> Training:
     return jobs[name] if name is not None else next(iter(jobs.values()))
 
 
-def laid_out(context: Context, given: Training) -> JobPlan:
-    """The job with its layouts, for those who only want these.
+def laid_out(context: Context, given: Training, simulated: bool = True) -> JobPlan:
+    """The job with its layouts, for those who only want these; `simulated` as for `plan_job`.
 
     FactError for a compute format that is not modelled, and where no layout divides the fleet.
     """
     check_format(context, given)
-    planned = plan_job(context, given)
+    planned = plan_job(context, given, simulated)
     if isinstance(planned, Search):
         raise FactError("no layout divides the fleet; `argosy plan` says which rule put out how many")
     return planned
 
 
-def _plan_stage(context: Context, given: Training, stage: Stage, on: Machine) -> StagePlan | Search:
+def _plan_stage(
+    context: Context, given: Training, stage: Stage, on: Machine, simulated: bool
+) -> StagePlan | Search:
     job, state = step_job(given, stage), StateBytes.of(given.precision)
     traits = memory_traits(on.stack.name, context.values)
 
@@ -222,7 +227,7 @@ def _plan_stage(context: Context, given: Training, stage: Stage, on: Machine) ->
         peak, capacity, fixed, given.search.micro_batch_max,
         rank=ranked_by(context, given.search.objective),
     )  # fmt: skip
-    if given.search.objective == "time":
+    if simulated and given.search.objective == "time":
         found = by_schedule(found, job, on.device, on.network, on.stack)
     if found.best is not None:
         layouts = found.best.layouts.take(slice(0, 1))
