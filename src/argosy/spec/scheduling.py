@@ -83,6 +83,19 @@ class JobClass(Section):
         "assumption: half",
         gt=0,
     )
+    scaling: Fraction = setting(
+        0.9,
+        "moldable: speed is in proportion to accelerators to this power",
+        "assumption: a little less than linear",
+    )
+    fraction: Fraction | None = setting(
+        None,
+        "share of one accelerator, in thousandths, for jobs of size 1: small work",
+        "whole accelerators",
+        gt=0,
+        lt=1,
+    )
+    accelerator: str = setting("", "types that it may run on, `A|B`", "any")
     duration: Durations = setting(Durations, "how long they run", "see its fields")
     time_limit: float = setting(
         2.0,
@@ -115,6 +128,12 @@ class JobClass(Section):
         if not self.sizes or min(self.sizes) < 1 or not sum(self.sizes.values()):
             raise ValueError(
                 "sizes need whole numbers of accelerators with weights; write for example {1: 0.7, 8: 0.3}"
+            )
+        if self.fraction is not None and (self.kind != "rigid" or set(self.sizes) != {1}):
+            raise ValueError("a share of an accelerator is for rigid jobs of size 1; write sizes: {1: 1}")
+        if self.fraction is not None and round(1000 * self.fraction, 6) % 1:
+            raise ValueError(
+                f"fraction {self.fraction} is counted in thousandths; write three decimals at most"
             )
         if self.tenants and not sum(self.tenants.values()):
             raise ValueError("all tenants have weight 0; write for example {research: 2, product: 1}")
