@@ -1,0 +1,448 @@
+"""Ranks of a job brought to one clock: who is who, which collectives are the same one, how far the clocks lie apart.
+
+The k-th collective of a group is matched over its ranks by its recorded sequence number, else by its order among those
+of one operation and size. A barrier-like collective ends on all its ranks at once, so that the ends give the clocks:
+θ_r = median_k(e_rk − median_r e_rk), repeated over overlapping groups until it stands. What remains are the residuals,
+and no lateness below them blames anybody. Sends and receives tie two ranks only and are left out.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from argosy.observe.records import Floats, RankTrace, Whole
+
+BARRIER_LIKE = frozenset({"all_reduce", "all_gather", "reduce_scatter", "all_to_all", "barrier"})
+POINT_TO_POINT = frozenset({"send", "recv", "send_recv"})
+KINETO_BASE_S = 7_889_238  # Kineto floors baseTimeNanoseconds to a multiple of a quarter of a year
+_ROUNDS = 60  # of aligning overlapping groups
+_STANDS_NS = 1.0
+_LOCKSTEP_NS = (
+    2_000.0  # ends of one collective on its ranks differ by this much at least: launch and flag polling
+)
+
+
+@dataclass(frozen=True)
+class Matched:
+    """The collectives that several ranks share: flat arrays over (collective, member), collectives in order of time.
+
+    `instance` (E,): index of the collective, ascending; `who`: index of the trace; `entry`: index into its collectives;
+    `start_ns`, `end_ns`: float ns on the common clock; `exposed_ns`; `step`: the rank's step number, −1 outside. Per
+    collective (C,): `operation`, `group`, `bytes`, `first` (of its members, with a closing entry), `barrier`.
+    """
+
+    instance: Whole
+    who: Whole
+    entry: Whole
+    start_ns: Floats
+    end_ns: Floats
+    exposed_ns: Floats
+    step: Whole
+    operation: np.ndarray
+    group: np.ndarray
+    bytes: Whole
+    first: Whole
+    barrier: np.ndarray
+
+    @property
+    def last_ns(self) -> Floats:
+        """When the last rank of each collective came (C,)."""
+        return np.maximum.reduceat(self.start_ns, self.first[:-1]) if len(self.operation) else np.zeros(0)
+
+    def wait_ns(self) -> Floats:
+        """Per member (E,): the part of its kernel before the last rank came; the rest is transfer."""
+        took = self.end_ns - self.start_ns
+        return np.clip(self.last_ns[self.instance] - self.start_ns, 0.0, took)
+
+
+@dataclass(frozen=True)
+class Alignment:
+    """`traces`: one a rank, in order of `ranks`; `offset_ns` (R,): each clock less the median clock; `residual_ns` (R,):
+    median distance of its collectives' ends from their group's, NaN where no barrier-like collective ties it; `part`
+    (R,): ranks with the same number are tied to each other; `groups`: members (ranks) by name; `missing`: ranks
+    that the job has and no file; `notes`: what was assumed.
+    """
+
+    traces: tuple[RankTrace, ...]
+    ranks: tuple[int, ...]
+    offset_ns: Floats
+    base_ns: Whole
+    residual_ns: Floats
+    part: Whole
+    groups: dict[str, tuple[int, ...]]
+    matched: Matched
+    missing: tuple[int, ...]
+    notes: tuple[str, ...]
+
+    def common(self, index: int, time_ns: Whole) -> Floats:
+        """Times of trace `index` on the common clock, ns from the start of the observation."""
+        return (np.asarray(time_ns, np.int64) - self.base_ns[index]).astype(np.float64)
+
+    def uncertainty_ns(self, index: int) -> float:
+        """What a lateness of this rank must exceed before it blames: its own or the job's median residual."""
+        known = self.residual_ns[np.isfinite(self.residual_ns)]
+        middle = float(np.median(known)) if known.size else 0.0
+        own = float(self.residual_ns[index])
+        return max(own if np.isfinite(own) else 0.0, middle)
+
+
+def align(traces: Sequence[RankTrace]) -> Alignment | None:
+    """Traces on one clock; None for none."""
+    if not traces:
+        return None
+    kept, ranks, notes = _ranks(traces)
+    starts = [_beginning(trace) for trace in kept]
+    rows, groups = _split_unknown(_entries(kept, starts), ranks)
+    flat = _flatten(rows)
+    offset, residual, part = _clocks(flat, len(kept))
+    base = np.array(starts, np.int64) + np.rint(offset).astype(np.int64)
+    notes += _straddling(base, ranks)
+    matched = _matched(flat, offset, kept)
+    relative = base - np.int64(np.sort(base)[len(base) // 2])
+    world = max([trace.position.world or 0 for trace in kept] + [max(ranks) + 1])
+    missing = tuple(sorted(set(range(world)) - set(ranks))) if world > len(ranks) else ()
+    if missing:
+        notes.append(f"{len(missing)} of {world} ranks have no trace: {_listed(missing)}")
+    return Alignment(
+        tuple(kept),
+        tuple(ranks),
+        relative.astype(np.float64),
+        base,
+        residual,
+        part,
+        groups,
+        matched,
+        missing,
+        tuple(notes),
+    )
+
+
+def _listed(ranks: Sequence[int], most: int = 8) -> str:
+    shown = ", ".join(str(rank) for rank in ranks[:most])
+    return shown + (f" and {len(ranks) - most} more" if len(ranks) > most else "")
+
+
+def _ranks(traces: Sequence[RankTrace]) -> tuple[list[RankTrace], list[int], list[str]]:
+    """One trace a rank: by metadata, else the number in the file's name, else the order of the files."""
+    notes: list[str] = []
+    told = [trace.position.rank for trace in traces]
+    if None in told:
+        named = [_named(trace.path) for trace in traces]
+        unknown = [i for i, rank in enumerate(told) if rank is None]
+        guess = [named[i] for i in unknown]
+        taken = {rank for rank in told if rank is not None}
+        if None not in guess and len(set(guess)) == len(guess) and not taken & set(guess):
+            told = [named[i] if rank is None else rank for i, rank in enumerate(told)]
+            notes.append(f"{len(unknown)} traces name no rank: taken from the files' names")
+        else:
+            free = (rank for rank in range(len(traces) + len(taken)) if rank not in taken)
+            told = [next(free) if rank is None else rank for rank in told]
+            notes.append(f"{len(unknown)} traces name no rank: numbered in the order of the files")
+    best: dict[int, RankTrace] = {}
+    for rank, trace in zip(told, traces, strict=True):
+        assert rank is not None
+        other = best.get(rank)
+        if other is not None:
+            notes.append(f"rank {rank} has several traces: the longest is taken")
+        if other is None or len(trace.step_number) > len(other.step_number):
+            best[rank] = trace
+    ranks = sorted(best)
+    return [best[rank] for rank in ranks], ranks, list(dict.fromkeys(notes))
+
+
+def _named(path: str) -> int | None:
+    """The rank that a file's name tells (`rank3`, `worker-3`, `rank_003`)."""
+    found = re.findall(
+        r"(?:rank|worker)[-_ ]?(\d+)", path.replace("\\", "/").rpartition("/")[2], re.IGNORECASE
+    )
+    return int(found[-1]) if found else None
+
+
+def _beginning(trace: RankTrace) -> int:
+    """The first time that a trace knows, ns."""
+    firsts = [int(each[0]) for each in (trace.step_start_ns, trace.collectives.start_ns) if len(each)]
+    return min(firsts, default=0)
+
+
+@dataclass
+class _Row:
+    """Collectives of one key on one rank: parallel arrays and the ordinals by which they match."""
+
+    who: int
+    entry: Whole
+    start: Floats
+    end: Floats
+    ordinal: Whole
+
+
+Key = tuple[str, tuple[int, ...] | None, str, int]
+
+
+def _entries(traces: Sequence[RankTrace], starts: Sequence[int]) -> dict[Key, list[_Row]]:
+    """Every rank's collectives by key: group, its ranks (None unknown), operation, bytes (−1 where they may differ)."""
+    rows: dict[Key, list[_Row]] = defaultdict(list)
+    for who, trace in enumerate(traces):
+        each = trace.collectives
+        if not len(each.start_ns):
+            continue
+        size = np.where(np.isin(each.operation, _numbers(each.operations, {"all_to_all"})), -1, each.bytes)
+        told = each.sequence >= 0
+        size = np.where(told, -1, size)
+        code, index = np.unique(np.stack([each.group, each.operation, size]), axis=1, return_inverse=True)
+        index = index.ravel()
+        order = np.argsort(index, kind="stable")
+        bounds = np.searchsorted(index[order], np.arange(code.shape[1] + 1))
+        for k in range(code.shape[1]):
+            group, operation, size_of = (int(value) for value in code[:, k])
+            if each.operations[operation] in POINT_TO_POINT:
+                continue
+            entry = order[bounds[k] : bounds[k + 1]]
+            name = each.groups[group]
+            key = (name, _members(name, trace), each.operations[operation], size_of)
+            sequence = each.sequence[entry]
+            ordinal = sequence if (sequence >= 0).all() else np.arange(len(entry))
+            if len(np.unique(ordinal)) < len(ordinal):
+                ordinal = np.arange(len(entry))
+            start = (each.start_ns[entry] - starts[who]).astype(np.float64)
+            end = (each.end_ns[entry] - starts[who]).astype(np.float64)
+            rows[key].append(_Row(who, entry, start, end, ordinal))
+    return {key: _in_step(found, traces) for key, found in rows.items() if len(found) > 1}
+
+
+def _numbers(names: Sequence[str], wanted: set[str]) -> list[int]:
+    return [number for number, name in enumerate(names) if name in wanted]
+
+
+def _members(name: str, trace: RankTrace) -> tuple[int, ...] | None:
+    """A group's ranks: from the trace's metadata, or its name where that lists them."""
+    if name in trace.groups:
+        return tuple(trace.groups[name])
+    if re.fullmatch(r"[\[(]?\s*\d+(\s*,\s*\d+)+\s*,?[\])]?", name):
+        return tuple(int(number) for number in re.findall(r"\d+", name))
+    return None
+
+
+def _in_step(rows: list[_Row], traces: Sequence[RankTrace]) -> list[_Row]:
+    """Ordinals by step and order inside it, where ranks recorded different spans and no sequence numbers."""
+    counts = Counter(len(row.entry) for row in rows)
+    recorded = any((traces[row.who].collectives.sequence[row.entry] >= 0).all() for row in rows)
+    if len(counts) == 1 or recorded:
+        return rows
+    for row in rows:
+        trace = traces[row.who]
+        step = trace.collectives.step[row.entry]
+        inside = step >= 0
+        number = np.where(inside, trace.step_number[np.maximum(step, 0)] if len(trace.step_number) else 0, -1)
+        within = np.zeros(len(step), np.int64)
+        for value in np.unique(step):
+            own = step == value
+            within[own] = np.arange(own.sum())
+        row.ordinal = np.where(inside, number * 1_000_000 + within, -1)
+    return [
+        _Row(row.who, row.entry[keep], row.start[keep], row.end[keep], row.ordinal[keep])
+        for row in rows
+        if (keep := row.ordinal >= 0).any()
+    ]
+
+
+def _split_unknown(
+    rows: dict[Key, list[_Row]], ranks: Sequence[int]
+) -> tuple[dict[Key, list[_Row]], dict[str, tuple[int, ...]]]:
+    """Groups whose ranks no metadata tells, divided into those whose ends coincide; and the members of every group."""
+    out: dict[Key, list[_Row]] = {}
+    groups: dict[str, tuple[int, ...]] = {}
+    for key, found in rows.items():
+        name, members, operation, size = key
+        if members is not None:
+            mine = [row for row in found if ranks[row.who] in members] or found
+            if len(mine) > 1:
+                out[key] = mine
+                groups[name or "world"] = members
+            continue
+        for together in _coinciding(found):
+            if len(together) < 2:
+                continue
+            inferred = tuple(ranks[row.who] for row in together)
+            label = (
+                name or "world"
+                if len(together) == len(found)
+                else f"{name or 'group'} {_listed(inferred, 4)}"
+            )
+            out[label, inferred, operation, size] = together
+            groups[label] = inferred
+    return out, groups
+
+
+def _coinciding(rows: list[_Row]) -> list[list[_Row]]:
+    """Ranks divided into groups whose ends move together: their differences scatter no more than those of the closest."""
+    left, found = list(rows), []
+    while left:
+        leader, others = left[0], left[1:]
+        spread = [_scatter(leader, row) for row in others]
+        finite = [value for value in spread if np.isfinite(value)]
+        limit = 3.0 * min(finite, default=0.0) + _LOCKSTEP_NS
+        own = [row for row, value in zip(others, spread, strict=True) if value <= limit]
+        found.append([leader, *own])
+        left = [row for row in others if not any(row is each for each in own)]
+    return found
+
+
+def _scatter(a: _Row, b: _Row) -> float:
+    """MAD (ns) of the differences of two ranks' ends over the collectives that both have; infinite where too few."""
+    _, i, j = np.intersect1d(a.ordinal, b.ordinal, return_indices=True)
+    if not len(i):
+        return float("inf")
+    if len(i) < 4:
+        return 0.0  # too few to tell groups apart
+    apart = a.end[i] - b.end[j]
+    return float(np.median(np.abs(apart - np.median(apart))))
+
+
+@dataclass
+class _Flat:
+    """All matched entries: instance numbers, traces, times on each rank's own clock."""
+
+    instance: Whole
+    who: Whole
+    entry: Whole
+    start: Floats
+    end: Floats
+    keys: list[Key]
+    key: Whole  # per instance
+    count: int
+
+
+def _flatten(rows: dict[Key, list[_Row]]) -> _Flat:
+    """Entries with one ordinal of one key as one collective; those of a single rank are left out."""
+    parts: list[tuple[np.ndarray, ...]] = []
+    keys, owner, total = list(rows), [], 0
+    for number, key in enumerate(keys):
+        found = rows[key]
+        ordinal = np.concatenate([row.ordinal for row in found])
+        who = np.concatenate([np.full(len(row.entry), row.who) for row in found])
+        entry = np.concatenate([row.entry for row in found])
+        start = np.concatenate([row.start for row in found])
+        end = np.concatenate([row.end for row in found])
+        _, index, counts = np.unique(ordinal, return_inverse=True, return_counts=True)
+        index = index.ravel()
+        keep = counts[index] > 1
+        fresh = np.cumsum(counts > 1) - 1
+        parts.append((fresh[index[keep]] + total, who[keep], entry[keep], start[keep], end[keep]))
+        more = int((counts > 1).sum())
+        owner.append(np.full(more, number))
+        total += more
+    if not parts:
+        empty = np.zeros(0, np.int64)
+        return _Flat(empty, empty, empty, np.zeros(0), np.zeros(0), keys, empty, 0)
+    columns = [np.concatenate([part[i] for part in parts]) for i in range(5)]
+    order = np.lexsort((columns[1], columns[0]))
+    instance, who, entry, start, end = (column[order] for column in columns)
+    return _Flat(instance, who, entry, start, end, keys, np.concatenate(owner), total)
+
+
+def _medians(values: Floats, index: Whole, count: int) -> Floats:
+    """Median of `values` by `index` (count,), NaN where an index has none."""
+    order = np.lexsort((values, index))
+    sorted_values, counts = values[order], np.bincount(index, minlength=count)
+    first = np.concatenate([[0], np.cumsum(counts)[:-1]])
+    out = np.full(count, np.nan)
+    some = counts > 0
+    low, high = first + (counts - 1) // 2, first + counts // 2
+    out[some] = 0.5 * (sorted_values[low[some]] + sorted_values[high[some]])
+    return out
+
+
+def _clocks(flat: _Flat, traces: int) -> tuple[Floats, Floats, Whole]:
+    """Offsets of the traces' clocks, residuals, and which are tied: repeated medians over collectives and ranks."""
+    barrier = np.array([key[2] in BARRIER_LIKE for key in flat.keys], bool)
+    offset, residual = np.zeros(traces), np.full(traces, np.nan)
+    if not flat.count:
+        return offset, residual, np.arange(traces)
+    own = barrier[flat.key[flat.instance]]
+    instance, who, end = flat.instance[own], flat.who[own], flat.end[own]
+    if not own.any():
+        return offset, residual, np.arange(traces)
+    for _ in range(_ROUNDS):
+        left = end - offset[who]
+        apart = left - _medians(left, instance, flat.count)[instance]
+        change = np.nan_to_num(_medians(apart, who, traces))
+        offset += change
+        if np.abs(change).max() < _STANDS_NS:
+            break
+    left = end - offset[who]
+    apart = left - _medians(left, instance, flat.count)[instance]
+    residual = _medians(np.abs(apart), who, traces)
+    return offset, residual, _parts(instance, who, traces)
+
+
+def _parts(instance: Whole, who: Whole, traces: int) -> Whole:
+    """Numbers of the connected parts of ranks that share collectives."""
+    from scipy.sparse import coo_matrix
+    from scipy.sparse.csgraph import connected_components
+
+    both = coo_matrix(
+        (np.ones(len(who)), (who, instance + traces)), shape=(traces + int(instance.max()) + 1,) * 2
+    )
+    return np.asarray(connected_components(both, directed=False)[1][:traces], np.int64)
+
+
+def _matched(flat: _Flat, offset: Floats, traces: Sequence[RankTrace]) -> Matched:
+    """The flat entries on the common clock, collectives in order of their first member's start."""
+    start, end = flat.start - offset[flat.who], flat.end - offset[flat.who]
+    if not flat.count:
+        empty = np.zeros(0, np.int64)
+        return Matched(
+            empty, empty, empty, start, end, start, empty, np.zeros(0, str), np.zeros(0, str), empty,
+            np.zeros(1, np.int64), np.zeros(0, bool),
+        )  # fmt: skip
+    begin = _medians(start, flat.instance, flat.count)
+    rank = np.empty(flat.count, np.int64)
+    rank[np.argsort(begin, kind="stable")] = np.arange(flat.count)
+    instance = rank[flat.instance]
+    order = np.lexsort((flat.who, instance))
+    instance = instance[order]
+    key = np.empty(flat.count, np.int64)
+    key[rank] = flat.key
+    names = np.array([each[0] or "world" for each in flat.keys])
+    collectives = [trace.collectives for trace in traces]
+    place = np.cumsum([0, *(len(each.start_ns) for each in collectives)])[flat.who[order]] + flat.entry[order]
+    step = [
+        np.where(each.step >= 0, trace.step_number[np.maximum(each.step, 0)], -1)
+        if len(trace.step_number)
+        else np.full(len(each.step), -1)
+        for trace, each in zip(traces, collectives, strict=True)
+    ]
+    size = np.concatenate([each.bytes for each in collectives])[place]
+    first = np.searchsorted(instance, np.arange(flat.count + 1))
+    operations = np.array([each[2] for each in flat.keys])
+    return Matched(
+        instance=instance,
+        who=flat.who[order],
+        entry=flat.entry[order],
+        start_ns=start[order],
+        end_ns=end[order],
+        exposed_ns=np.concatenate([each.exposed_ns for each in collectives])[place].astype(np.float64),
+        step=np.concatenate(step)[place].astype(np.int64),
+        operation=operations[key],
+        group=names[key],
+        bytes=np.maximum.reduceat(size, first[:-1]),
+        first=first,
+        barrier=np.array([name in BARRIER_LIKE for name in operations])[key],
+    )
+
+
+def _straddling(base: Whole, ranks: Sequence[int]) -> list[str]:
+    """Clocks that lie a whole step of Kineto's base time apart: said, and taken out by the alignment."""
+    step = KINETO_BASE_S * 1_000_000_000
+    apart = base - np.sort(base)[len(base) // 2]
+    odd = [rank for rank, value in zip(ranks, apart, strict=True) if abs(value) > step // 2]
+    if not odd:
+        return []
+    return [
+        f"the clocks of ranks {_listed(odd)} lie a base time of Kineto apart: aligned by their collectives"
+    ]
