@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path, PurePosixPath, PureWindowsPath
 
 from argosy.spec.load import loads
-from argosy.spec.problems import Problem, ScenarioError
+from argosy.spec.problems import ScenarioError
 from argosy.spec.scenario import Scenario
 from argosy.spec.yaml_tree import Node, Path_, read_text
 
@@ -71,4 +71,6 @@ def _matching(node: Node, pattern: Path_, path: Path_) -> Iterator[tuple[Path_, 
 def _is_path(name: str) -> bool:
     """True for what could lead out of a folder that holds nothing: an absolute path, or one with `..`."""
     pure = PurePosixPath(name)
-    return pure.is_absolute() or ".." in pure.parts or bool(PureWindowsPath(name).anchor) or name.startswith("~")
+    return (
+        pure.is_absolute() or ".." in pure.parts or bool(PureWindowsPath(name).anchor) or name.startswith("~")
+    )
