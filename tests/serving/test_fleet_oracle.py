@@ -1,0 +1,89 @@
+"""The compiled fleet against one in plain Python that runs every iteration: the same times to the last digits."""
+
+import numpy as np
+import pytest
+from affine_engine import Affine
+from plain_fleet import PlainFleet, Request
+
+from argosy.serving.failures import Failures, Shared, planned_events
+from argosy.serving.fleet import ENDS, Policy, Pool, simulate
+from argosy.serving.traffic import LengthShape, Synthetic, made
+
+
+def traffic(rate, horizon_s, seed, output=60.0, classes=()):
+    shape = Synthetic(
+        rate, 1.7, (LengthShape(700, 1.2),), (LengthShape(output, 1.0),), priorities=classes, longest=6000
+    )
+    return made(shape, horizon_s, seed)
+
+
+def compare(requests, pools, policy, failures=None, seed=0):
+    """Runs both; asserts that every request has the same times and the same end."""
+    run = simulate(requests, pools, policy, failures, seed)
+    events = planned_events(failures, pools, requests.horizon_s + policy.drain_limit_s, seed)
+    strikes = [(float(e["at"]), int(e["first"]), int(e["last"]), float(e["lasts_s"])) for e in events]
+    specs = [
+        (p.provider, p.count, p.prefill_only, p.chunk, p.least_chunk, p.batch, p.evicts, p.mixed)
+        for p in pools
+    ]
+    plain = PlainFleet(
+        specs, policy.router, policy.retry_s, policy.retries, policy.cold_start_s, policy.detection_s,
+        (policy.transfer_s, policy.transfer_s_per_token),
+    )  # fmt: skip
+    columns = (requests.arrival_s, requests.input_tokens, requests.output_tokens, requests.priority, run.luck)
+    asked = [Request(float(a), int(i), int(o), int(p), u) for a, i, o, p, u in zip(*columns, strict=True)]
+    plain.run(asked, strikes)
+    assert [q.end for q in asked] == [ENDS[e] for e in run.end]
+    assert [q.tries for q in asked] == list(run.tries)
+    kept = run.done
+    first = np.array([np.nan if q.first is None else q.first for q in asked])
+    finish = np.array([q.finish for q in asked])
+    np.testing.assert_allclose(run.first_s[kept], first[kept], rtol=1e-9)
+    np.testing.assert_allclose(run.finish_s[kept], finish[kept], rtol=1e-9)
+    return run
+
+
+@pytest.mark.parametrize("router", ["round-robin", "least-work"])
+@pytest.mark.parametrize("evicts", [True, False])
+def test_batching_and_queueing_agree(router, evicts):
+    pool = Pool(Affine(kv_capacity_tokens=30_000, max_batch=24), 3, evicts=evicts, chunk=512)
+    run = compare(traffic(60.0, 20.0, 1), [pool], Policy(router=router))
+    assert run.ttft_s.max() > 0.1  # some requests had to queue
+
+
+def test_preempted_sequences_agree():
+    pool = Pool(Affine(kv_capacity_tokens=8_000, max_batch=64), 2, chunk=1024)
+    run = compare(traffic(12.0, 30.0, 3, output=400.0), [pool], Policy(router="round-robin"))
+    assert run.books[0, 15] > 10  # preemptions did happen
+
+
+def test_classes_agree():
+    pool = Pool(Affine(max_batch=8), 2, chunk=2048)
+    run = compare(traffic(30.0, 20.0, 4, classes=(1.0, 2.0, 1.0)), [pool], Policy(router="round-robin"))
+    of = run.requests.priority
+    assert run.ttft_s[of == 0].mean() < run.ttft_s[of == 2].mean()
+
+
+@pytest.mark.parametrize("retries", [0, 3])
+def test_failures_and_retries_agree(retries):
+    pool = Pool(Affine(max_batch=32), 6, chunk=1024)
+    failures = Failures(1 / 60.0, 5.0, (Shared("leaf", 3, 1 / 100.0, 8.0),))
+    policy = Policy(router="round-robin", cold_start_s=2.0, detection_s=1.0, retries=retries)
+    run = compare(traffic(60.0, 60.0, 5), [pool], policy, failures, seed=2)
+    assert (run.tries > 0).sum() > 10
+    assert (run.end == ENDS.index("failed")).any() == (retries == 0)
+
+
+def test_prompts_in_iterations_of_their_own_agree():
+    pool = Pool(Affine(max_batch=32), 2, chunk=1024, mixed=False)
+    mixed = Pool(Affine(max_batch=32), 2, chunk=1024)
+    requests, policy = traffic(30.0, 20.0, 7), Policy(router="round-robin")
+    alone = compare(requests, [pool], policy)
+    assert alone.tpot_s[alone.done].mean() > compare(requests, [mixed], policy).tpot_s.mean()
+
+
+def test_disaggregated_pools_agree():
+    prompts = Pool(Affine(), 2, prefill_only=True, chunk=4096)
+    answers = Pool(Affine(max_batch=48), 3)
+    policy = Policy(router="round-robin", transfer_s=0.004, transfer_s_per_token=2e-6)
+    compare(traffic(40.0, 30.0, 6), [prompts, answers], policy)
