@@ -5,29 +5,35 @@ Nothing here raises for what a file holds. What could not be read is kept in `Li
 
 from __future__ import annotations
 
-import gzip
 import math
 import re
-import zlib
 from collections.abc import Iterator
 from datetime import datetime, timedelta, timezone
+from io import BufferedReader
 from pathlib import Path
-from typing import IO
 
+from argosy.observe.readers.source import Source, buffered
 from argosy.observe.records import Problem
 
 LONGEST_LINE = 1 << 20  # bytes: dumps of configurations on one line are a tenth of it
-_SKIPPED = 1 << 20  # bytes at once while the rest of a longer line is passed over
-MOST_EXPANSION = 400  # times: logs compress 5 to 60 times, a decompression bomb a thousand times
-_FREE_EXPANSION = 64 << 20  # bytes below which expansion does not matter
 MOST_PROBLEMS = 20  # told of one file
 _ESCAPES = re.compile(r"\x1b(?:\[[0-9;?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@-Z\\-_])")
 _STAMP = re.compile(
     r"(\d{4})-(\d\d)-(\d\d)[ T](\d\d):(\d\d):(\d\d)(?:[.,](\d{1,9}))?\s?(Z|[+-]\d\d:?\d\d)?(?![\d:])"
 )
-_MONTHS = {name: i + 1 for i, name in enumerate("Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec".split())}
-_SYSLOG = re.compile(r"\b(" + "|".join(_MONTHS) + r")\s+(\d{1,2})(?:\s+(\d{4}))?\s+(\d\d):(\d\d):(\d\d)(?:\.(\d+))?(?:\s+(\d{4})\b)?")
-_RANK = re.compile(r"^\s*(?:\[(?:rank|default)?(\d+)\]:|(\d+): |\[\d+,(\d+)\]<std(?:out|err)>:?|\[(?:Rank|rank) (\d+)\])\s?")
+_MONTHS = {
+    name: i + 1
+    for i, name in enumerate(
+        ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"]
+    )
+}
+_SYSLOG = re.compile(
+    r"\b(" + "|".join(_MONTHS) + r")\s+(\d{1,2})(?:\s+(\d{4}))?\s+(\d\d):(\d\d):(\d\d)(?:\.(\d+))?"
+    r"(?:\s+(\d{4})\b)?"
+)
+_RANK = re.compile(
+    r"^\s*(?:\[(?:rank|default)?(\d+)\]:|(\d+): |\[\d+,(\d+)\]<std(?:out|err)>:?|\[(?:Rank|rank) (\d+)\])\s?"
+)
 
 
 class Lines:
@@ -54,45 +60,33 @@ class Lines:
 
     def __iter__(self) -> Iterator[tuple[int, str]]:
         try:
-            with self.path.open("rb") as file:
-                zipped = file.read(2) == b"\x1f\x8b"
-                file.seek(0)
-                yield from self._bounded(gzip.GzipFile(fileobj=file) if zipped else file, file if zipped else None)
-        except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-            self.problem(self.count, f"the gzip file breaks off or is damaged ({error}); what came before counts")
+            source = Source(self.path)
         except OSError as error:
+            self.unreadable = True
+            self.problem(0, f"cannot be read: {error.strerror or error}")
+            return
+        with buffered(source) as file:
+            while raw := file.readline(LONGEST_LINE):
+                self.count += 1
+                if len(raw) == LONGEST_LINE and not raw.endswith(b"\n"):
+                    self._pass_over(file)
+                yield self.count, self._decoded(raw)
+        if source.damage:
             self.unreadable = self.count == 0
-            self.problem(self.count, f"cannot be read: {error.strerror or error}")
+            self.problem(self.count, f"{source.damage}; what came before counts")
         self._tell()
 
-    def _bounded(self, file: IO[bytes] | gzip.GzipFile, packed: IO[bytes] | None) -> Iterator[tuple[int, str]]:
-        expanded = 0
-        while raw := file.readline(LONGEST_LINE):
-            self.count += 1
-            expanded += len(raw)
-            if not raw.endswith(b"\n") and len(raw) >= LONGEST_LINE:
-                expanded += self._rest(file, packed, expanded)
-            yield self.count, self._decoded(raw)
-            if self._bomb(packed, expanded):
-                return
-
-    def _rest(self, file: IO[bytes] | gzip.GzipFile, packed: IO[bytes] | None, expanded: int) -> int:
-        """Pass over the rest of a line that is too long; its bytes."""
+    def _pass_over(self, file: BufferedReader) -> None:
+        """The rest of a line that is too long."""
         passed = 0
-        while more := file.readline(_SKIPPED):
+        while more := file.readline(LONGEST_LINE):
             passed += len(more)
-            if more.endswith(b"\n") or self._bomb(packed, expanded + passed):
+            if more.endswith(b"\n"):
                 break
         if passed:
-            self.problem(self.count, f"a line of {passed + LONGEST_LINE:,} bytes: its first {LONGEST_LINE:,} were read")
-        return passed
-
-    def _bomb(self, packed: IO[bytes] | None, expanded: int) -> bool:
-        if packed is None or expanded < _FREE_EXPANSION or expanded < MOST_EXPANSION * max(packed.tell(), 1):
-            return False
-        if not any("expands" in each.message for each in self.problems):
-            self.problem(self.count, f"expands more than {MOST_EXPANSION} times: no log does; reading ended here")
-        return True
+            self.problem(
+                self.count, f"a line of {passed + LONGEST_LINE:,} bytes: its first {LONGEST_LINE:,} were read"
+            )
 
     def _decoded(self, raw: bytes) -> str:
         text = raw.rstrip(b"\r\n").decode("utf-8", "replace")
@@ -118,12 +112,21 @@ class Lines:
 
 
 def rank_of(line: str) -> tuple[int | None, str]:
-    """The rank that a launcher put before the line (`[rank0]:`, `[default3]:`, `7: `, `[1,5]<stdout>:`), and the rest."""
-    found = _RANK.match(line)
-    if found is None:
-        return None, line
-    number = next(each for each in found.groups() if each is not None)
-    return (int(number) if len(number) < 9 else None), line[found.end() :]
+    """The rank that a launcher put before the line (`[rank0]:`, `[default3]:`, `7: `, `[1,5]<stdout>:`), and the rest.
+
+    Of several such tags `[rank0]:` counts, which is PyTorch's own and global; `[default3]:` is torchrun's, local to a node.
+    """
+    rank: int | None = None
+    sure = False
+    for _ in range(3):
+        found = _RANK.match(line)
+        if found is None:
+            break
+        digits = next(each for each in found.groups() if each is not None)
+        if not sure and len(digits) < 9:
+            rank, sure = int(digits), "[rank" in found[0]
+        line = line[found.end() :]
+    return rank, line
 
 
 def stamp_s(line: str) -> float:
@@ -158,9 +161,9 @@ def syslog_s(line: str, changed_s: float) -> float:
     if found is None:
         return math.nan
     month, day, before, hour, minute, second, fraction, after = found.groups()
-    return dated_s(_MONTHS[month], int(day), int(hour), int(minute), int(second), before or after, changed_s) + (
-        float(f"0.{fraction}") if fraction else 0.0
-    )
+    return dated_s(
+        _MONTHS[month], int(day), int(hour), int(minute), int(second), before or after, changed_s
+    ) + (float(f"0.{fraction}") if fraction else 0.0)
 
 
 def dated_s(
@@ -187,7 +190,7 @@ def changed_s(path: Path) -> float:
 
 
 def number(text: str) -> float:
-    """A number as logs print it (`7,034`, `1.2E+01`, `41.19%` as 0.4119, `nan`); NaN for anything else, also for infinite."""
+    """A number as logs print it (`7,034`, `1.2E+01`, `41.19%` as 0.4119); NaN for anything else, also for infinite."""
     cleaned = text.strip().replace(",", "")
     share = cleaned.endswith("%")
     try:
@@ -200,10 +203,5 @@ def number(text: str) -> float:
 
 
 def head_text(head: bytes) -> str:
-    """The beginning of a file as text, unpacked where it is gzip: what `looks_like` judges."""
-    if head[:2] == b"\x1f\x8b":
-        try:
-            head = zlib.decompressobj(wbits=31).decompress(head, 1 << 18)
-        except zlib.error:
-            return ""
+    """The beginning of a file (expanded where it is gzip) as text without escape codes: what `looks_like` judges."""
     return _ESCAPES.sub("", head.decode("utf-8", "replace"))
