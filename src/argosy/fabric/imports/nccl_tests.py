@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import math
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -78,10 +79,15 @@ def read_nccl_tests(path: Path | str) -> Benchmark:
     path = Path(path)
     with path.open("rb") as file:
         beginning = file.read(256).lstrip()
-    return _from_json(path) if beginning.startswith(b"{") else _from_text(path)
+    return _from_json(path) if beginning.startswith(b"{") else read_lines(path, numbered_lines(path))
 
 
-def _from_text(path: Path) -> Benchmark:
+def read_lines(
+    path: Path, lines: Iterable[tuple[int, str]], faults: list[tuple[int, str]] | None = None
+) -> Benchmark:
+    """A run from its numbered `lines` (of `path`). Rows that cannot be read go to `faults` as (line, what is wrong) where
+    that is given, and the others count; else, and for a text without a table, ReadError.
+    """
     collective: str | None = None
     ranks: dict[int, tuple[str, str, str]] = {}
     points: list[Point] = []
@@ -89,7 +95,7 @@ def _from_text(path: Path) -> Benchmark:
     warnings: list[str] = []
     columns: list[str] = []
     closed = False
-    for number, raw in numbered_lines(path):
+    for number, raw in lines:
         line = _TAG.sub("", raw)
         for name, value in _VARIABLE.findall(line):
             variables.setdefault(name, value)
@@ -104,7 +110,12 @@ def _from_text(path: Path) -> Benchmark:
         elif line.startswith("# Avg bus bandwidth"):
             closed = True
         elif columns and re.match(r"\s*\d+\s+\d+\s", line):
-            points.append(_row(path, number, line.split(), columns))
+            try:
+                points.append(_row(path, number, line.split(), columns))
+            except ReadError as error:
+                if faults is None:
+                    raise
+                faults.append((number, error.problems[0].removeprefix(f"{path}:{number}: ")))
     if not points:
         raise ReadError(
             path, 1, "no table of nccl-tests: write its whole output, with the lines that begin with #"
@@ -121,21 +132,21 @@ def _from_text(path: Path) -> Benchmark:
 
 def _row(path: Path, number: int, cells: list[str], columns: list[str]) -> Point:
     """One row of the table: the first columns once, then time, algbw, busbw and errors out-of-place and in-place."""
-    start = columns.index("time") if "time" in columns else len(columns)
-    block = [name for name in columns[start:] if name in ("time", "algbw", "busbw", "#wrong", "error")]
-    half = len(block) // 2 if block.count("time") == 2 else len(block)
-    if block[:3] != ["time", "algbw", "busbw"] or half < 3:
+    places = [
+        [i for i, column in enumerate(columns) if column in names]
+        for names in (("time",), ("algbw",), ("busbw",), ("#wrong", "error"))
+    ]
+    half = 4 if places[3] else 3
+    sides = [[place[side] for place in places[:half]] for side in range(min(map(len, places[:half])))]
+    if not sides:
         raise ReadError(
-            path,
-            number,
-            f"the header above has no time, algbw and busbw in a row: {' '.join(columns)[:80]!r}",
+            path, number, f"the header above has no time, algbw and busbw: {' '.join(columns)[:80]!r}"
         )
-    if len(cells) < start + half:
+    if len(cells) <= max(sides[0]):
         raise ReadError(
-            path, number, f"{len(cells)} numbers under {start + len(block)} columns: the row breaks off"
+            path, number, f"{len(cells)} numbers under {len(columns)} columns: the row breaks off"
         )
-    sides = [cells[start : start + half], cells[start + half : start + 2 * half]]
-    whole = [side for side in sides if len(side) == half]
+    whole = [[cells[i] for i in side] for side in sides if len(cells) > max(side)]
     try:
         best = min(whole, key=lambda side: _finite(side[0]))
         return Point(
@@ -170,7 +181,7 @@ def _from_json(path: Path) -> Benchmark:
         raise ReadError(path, 0, f"more than {LARGEST_JSON >> 20} MiB: no output of nccl-tests")
     try:
         record = json.loads(path.read_text(encoding="utf-8", errors="replace"))
-    except (json.JSONDecodeError, RecursionError) as error:
+    except (ValueError, RecursionError) as error:  # ValueError: also a number of too many digits
         raise ReadError(
             path, getattr(error, "lineno", 1), f"no JSON: {error}; a run that broke off leaves it open"
         ) from None
@@ -184,7 +195,7 @@ def _from_json(path: Path) -> Benchmark:
             for one in record["devices"]
         ]
         points = [_json_point(row) for row in record["results"]]
-    except (AttributeError, KeyError, TypeError, ValueError) as error:
+    except (AttributeError, KeyError, TypeError, ValueError, OverflowError) as error:
         raise ReadError(path, 1, f"not the file of nccl-tests -J: {type(error).__name__} {error}") from None
     if not points or not devices:
         raise ReadError(path, 1, "no results or no devices: not a finished run of nccl-tests")
