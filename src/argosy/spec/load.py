@@ -65,6 +65,7 @@ def _scenario(root: Node, directory: Path, changes: Mapping[str, Any]) -> Scenar
     tree = changed(_extended(root, directory, (), problems), changes)
     _overrides(tree, directory, problems)
     _profile(tree, directory, problems)
+    _traces(tree, directory, problems)
     problems += list(checks.faults(tree, tree.data))  # before data is taken: it replaces aliases by names
     data = _with_models(tree, directory, problems)
     scenario = None
@@ -242,6 +243,35 @@ def _profile(tree: Node, directory: Path, problems: list[Problem]) -> None:
         )
     else:
         del section.value["profile"]
+
+
+def _traces(tree: Node, directory: Path, problems: list[Problem]) -> None:
+    """Names of request traces and load tests become paths from here; a file that is not there is told."""
+    services = tree.get("serving")
+    if services is None:
+        return
+    several = isinstance(services.value, list)
+    for index, service in enumerate(services.value if several else [services]):
+        for path in (("traffic", "trace"), ("step_times",)):
+            node, found = service.at(path)
+            name = node.value if found else None
+            if not isinstance(name, str) or (path[-1] == "step_times" and not name.endswith(".csv")):
+                continue
+            file = _directory(node, directory) / name
+            if file.is_file():
+                node.value = str(file)
+                continue
+            where = ("serving", index, *path) if several else ("serving", *path)
+            beside = suggest(
+                name,
+                [
+                    str(each.relative_to(file.parent.parent if "/" in name else file.parent))
+                    for each in file.parent.glob("*.csv")
+                ]
+                if file.parent.is_dir()
+                else [],
+            )
+            problems.append(node.problem(where, f"there is no file {name!r}", beside or "name a CSV file"))
 
 
 # --- messages ------------------------------------------------------------------------
