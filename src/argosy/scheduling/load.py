@@ -63,9 +63,8 @@ def mean_duration(one: JobClass) -> float:
     spread = sqrt(2.0 * log(given.mean / given.median))
     if spread == 0:
         return min(max(given.median, given.least), given.most)
-    low, high = (
-        -inf if limit == 0 else log(limit / given.median) / spread for limit in (given.least, given.most)
-    )
+    with np.errstate(divide="ignore"):
+        low, high = (np.log(np.array([given.least, given.most]) / given.median) / spread).tolist()
     inside = given.mean * (ndtr(high - spread) - ndtr(low - spread))
     return float(given.least * ndtr(low) + inside + given.most * (1.0 - ndtr(high)))
 

@@ -25,7 +25,7 @@
 from __future__ import annotations
 
 import csv
-import math
+import re
 from collections.abc import Callable
 from math import gcd, inf
 from pathlib import Path
@@ -35,6 +35,7 @@ from argosy.scheduling.jobs import ELASTIC, FRACTION_STEPS, KINDS, RIGID, Job, f
 from argosy.scheduling.traces.faults import Faults, cell_column, text_of
 from argosy.scheduling.traces.trace import Trace
 from argosy.spec.problems import suggest
+from argosy.spec.scheduling import TOPOLOGIES
 
 REQUIRED = ("job", "submit_s", "duration_s", "accelerators")
 _TIMES = ("submit_s", "duration_s", "walltime_s", "deadline_s", "checkpoint_s", "checkpoint_interval_s", "restart_s",
@@ -130,9 +131,7 @@ class _Table:
             try:
                 row[name] = read(cell)
             except ValueError:
-                self._fault(
-                    line, name, f"{cell!r} is not what stands here", f"write {_EXAMPLE.get(name, 'a name')}"
-                )
+                self._fault(line, name, f"{cell!r} cannot be read", f"write {_EXAMPLE.get(name, 'a name')}")
         if "job" in row and self.known.setdefault(row["job"], line) != line:
             self._fault(
                 line, "job", f"{row['job']!r} stands in line {self.known[row['job']]} too", "give each a name"
@@ -150,11 +149,6 @@ class _Table:
         if size < 1:
             row["fraction"] = size
             size = 1
-        elif size != int(size):
-            self._fault(
-                line, "accelerators", f"{size:g} is no whole number", f"write {_EXAMPLE['accelerators']}"
-            )
-            return
         kind = row.get("kind", ELASTIC if {"elastic_min", "elastic_max"} & set(row) else RIGID)
         row["kind"] = kind
         self._in_workers(row, int(size), line)
@@ -191,6 +185,8 @@ def _split(message: str) -> tuple[str, str]:
 
 
 def _reader(name: str) -> Callable[[str], Any]:
+    if name in ("duration_s", "deadline_s", "checkpoint_interval_s", "crash_after_s"):
+        return _amount_or_never
     if name in _TIMES or name in _AMOUNTS:
         return _amount
     if name == "accelerators":
@@ -200,21 +196,26 @@ def _reader(name: str) -> Callable[[str], Any]:
     if name in _COUNTS:
         return _count
     readers: dict[str, Callable[[str], Any]] = {
-        "sizes": _sizes, "accelerator": lambda text: text.replace(";", "|"), "kind": _kind,
+        "sizes": _sizes, "accelerator": lambda text: text.replace(";", "|"), "kind": _kind, "topology": _topology,
     }  # fmt: skip
     return readers.get(name, str)
 
 
 def _amount(text: str) -> float:
     value = float(text)
-    if not value >= 0 or (math.isinf(value) and text.strip().lower() not in ("inf", "infinity")):
+    if not 0 <= value < inf:
         raise ValueError
     return value
 
 
+def _amount_or_never(text: str) -> float:
+    return inf if text.lower() in ("inf", "infinity") else _amount(text)
+
+
 def _size(text: str) -> float:
     value = float(text)
-    if not 0 < value < inf or (value < 1 and round(value * FRACTION_STEPS) != value * FRACTION_STEPS):
+    steps = value if value >= 1 else value * FRACTION_STEPS
+    if not 0 < value < inf or abs(steps - round(steps)) > 1e-6:
         raise ValueError
     return value
 
@@ -232,6 +233,13 @@ def _kind(text: str) -> str:
     return text
 
 
+def _topology(text: str) -> str:
+    if not re.fullmatch(TOPOLOGIES, text):
+        raise ValueError
+    return text
+
+
+_EXAMPLE["topology"] = "any, node, nvlink-domain, leaf, pod, or leaves:4"
 _EXAMPLE["kind"] = f"one of {', '.join(KINDS)}"
 _EXAMPLE["sizes"] = "accelerators and speed of each size, such as 4:0.55 8:1"
 

@@ -116,6 +116,9 @@ def parse_sacct(text: str, file: str = "<text>", faults: Faults | None = None) -
 def _whole_rows(lines: list[tuple[int, str]], header: str, ident: int) -> Iterator[tuple[int, str]]:
     """Rows put together from their lines; headers in between (of files joined by cat) are left out."""
     enough = header.count("|")
+    if not set(_FREE) & set(header.split("|")):
+        yield from (each for each in lines if each[1] != header)
+        return
     held: tuple[int, str] | None = None
     for number, line in lines:
         if line == header:
