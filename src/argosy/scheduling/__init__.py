@@ -2,9 +2,10 @@
 
 from argosy.scheduling.cluster import Cluster, Quota, joined, uniform
 from argosy.scheduling.jobs import Job
-from argosy.scheduling.outages import Outages, Planned, Upgrade, drawn_outages, no_outages, outages
+from argosy.scheduling.outages import Outages, Planned, Random, Upgrade, no_outages, outages, random_outages
 from argosy.scheduling.outcome import CODE, EVENTS, LEDGER, STATUSES, Log, Outcome
 from argosy.scheduling.policy import PRESETS, Policy, preset
+from argosy.scheduling.simulate import simulate
 
 __all__ = [
     "CODE",
@@ -20,11 +21,13 @@ __all__ = [
     "Planned",
     "Policy",
     "Quota",
+    "Random",
     "Upgrade",
-    "drawn_outages",
     "joined",
     "no_outages",
     "outages",
     "preset",
+    "random_outages",
+    "simulate",
     "uniform",
 ]

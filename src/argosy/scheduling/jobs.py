@@ -44,7 +44,7 @@ class Job:
     deadline_s: float = inf
     """On the clock of the trace, not after submission."""
     checkpoint_s: float = 0.0
-    """Time to save everything when told to leave; what an eviction with enough grace costs."""
+    """Time to save everything when told to leave; what an eviction with enough grace costs; inf: it cannot."""
     checkpoint_interval_s: float = inf
     """Work between two periodic checkpoints: what a failure or an eviction without grace undoes at most."""
     restart_s: float = 0.0
@@ -119,8 +119,9 @@ def faults(job: Job) -> list[str]:
         job.worker >= 0 and (not job.worker or job.accelerators % job.worker == 0),
         "worker must divide accelerators",
     )
-    for name in ("checkpoint_s", "restart_s", "resize_s", "cpus", "memory_bytes"):
+    for name in ("restart_s", "resize_s", "cpus", "memory_bytes"):
         need(0 <= getattr(job, name) < inf, f"{name} must not be negative")
+    need(job.checkpoint_s >= 0, "checkpoint_s must not be negative (inf: it cannot save)")
     need(job.checkpoint_interval_s > 0, "checkpoint_interval_s must be above 0 (inf: never)")
     need(job.crash_after_s > 0, "crash_after_s must be above 0 (inf: never)")
     need(job.kind == MOLDABLE or not job.sizes, "sizes belong to a moldable job")

@@ -47,6 +47,22 @@ class Outages:
     upgrades: tuple[Upgrade, ...] = ()
 
 
+@dataclass(frozen=True, slots=True)
+class Random:
+    """Failures drawn while the simulation runs: `per_s` of all nodes together (a Poisson process), the struck node uniform, its
+    repair exponential of mean `repair_s`. A node that is away is not struck again meanwhile."""
+
+    per_s: float
+    repair_s: float
+    planned: tuple[Planned, ...] = ()
+    upgrades: tuple[Upgrade, ...] = ()
+
+
+def random_outages(rates: FailureRates, repair_s: float) -> Random:
+    """Failures at the rate at which the reliability room's categories take nodes away."""
+    return Random(float(rates.node_per_s), repair_s)
+
+
 def no_outages(planned: tuple[Planned, ...] = (), upgrades: tuple[Upgrade, ...] = ()) -> Outages:
     """No failures; what is planned alone."""
     nothing = np.zeros(0)
@@ -58,14 +74,3 @@ def outages(events: Iterable[FailureEvent]) -> Outages:
     rows = sorted((e.start_s, e.node, e.end_s - e.start_s) for e in events if e.node is not None)
     at, node, away = (np.array(column) for column in zip(*rows, strict=True)) if rows else (np.zeros(0),) * 3
     return Outages(at.astype(float), node.astype(np.int64), away.astype(float))
-
-
-def drawn_outages(
-    rates: FailureRates, nodes: int, horizon_s: float, repair_s: float, seed: int = 0
-) -> Outages:
-    """Failures of `nodes` nodes over `horizon_s`: a Poisson process of `rates.node_per_s` (of all nodes together), struck
-    nodes uniform, repair times exponential of mean `repair_s`. A node that is away is not struck again meanwhile."""
-    luck = np.random.default_rng([seed, 1010])
-    count = int(luck.poisson(float(rates.node_per_s) * horizon_s))
-    at = np.sort(luck.uniform(0.0, horizon_s, count))
-    return Outages(at, luck.integers(0, nodes, count), luck.exponential(repair_s, count))

@@ -86,6 +86,16 @@ def faults(policy: Policy) -> list[str]:
     for name in ("hold_s", "grace_s", "least_run_s", "detection_s", "backoff_s", "backoff_most_s"):
         if not getattr(policy, name) >= 0:
             found.append(f"{name} must not be negative")
+    if policy.backfill == "conservative" and (
+        policy.preemption != "none" or policy.reclaim or policy.defragment
+    ):
+        found.append(
+            "conservative backfill keeps promises: write preemption: none, without reclaim and defragment"
+        )
+    if not policy.gang and policy.backfill != "skip":
+        found.append("without gangs workers start one by one: write backfill: skip")
+    if policy.preemption == "order" and policy.order == "fair-share":
+        found.append("fair-share ranks tenants, not jobs: write preemption: priority or none")
     if any(b <= a for a, b in zip((0.0, *policy.thresholds_gpu_s), policy.thresholds_gpu_s, strict=False)):
         found.append("thresholds_gpu_s must rise, from above 0")
     return found

@@ -1,0 +1,251 @@
+"""Jobs of one shape ask for the same places, so that one answer holds for all of them: requests as rows, and their placing."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import numpy as np
+
+from argosy.kernels import placement
+from argosy.scheduling.cluster import Cluster
+from argosy.scheduling.jobs import ELASTIC, FRACTION_STEPS, MOLDABLE, SERVICE, Job
+from argosy.scheduling.machine import NOBODY, UP, Machine, Places
+from argosy.scheduling.policy import PLACEMENTS
+
+_LEVELS = {"any": placement.ANY, "node": placement.ANY, "nvlink-domain": placement.DOMAIN,
+           "leaf": placement.LEAF, "pod": placement.POD}  # fmt: skip
+
+
+class Option(NamedTuple):
+    """One way to run: a request (a row for the kernels), and the speed it then has with all of its workers."""
+
+    request: np.ndarray
+    speed: float
+    fewest: int
+    """Workers that suffice to start."""
+
+    @property
+    def size(self) -> int:
+        """Accelerators per worker."""
+        return int(self.request[placement.WORKER])
+
+    @property
+    def workers(self) -> int:
+        """All its workers."""
+        return int(self.request[placement.WORKERS])
+
+    def of(self, workers: int) -> np.ndarray:
+        """The request for so many workers instead."""
+        row = self.request.copy()
+        row[placement.WORKERS] = workers
+        return row
+
+
+@dataclass(slots=True, eq=False)
+class Shape:
+    """What jobs of one shape may be placed as, best first; `rows`: the smallest requests, any of which lets one start."""
+
+    number: int
+    options: list[Option]
+    rows: np.ndarray
+    steps: int
+    cpus: float
+    memory: float
+    tenant: str
+    fewest: float
+    """Accelerators that the smallest start takes: what a quota is asked for."""
+    pending: list[tuple[tuple[float, ...], int]] = field(default_factory=list)
+    """Waiting jobs of the shape, in order: key and index."""
+    shortest: list[tuple[float, int]] = field(default_factory=list)
+    """Heap of their estimates; entries of jobs that wait no more are dropped when they come up."""
+
+    @property
+    def special(self) -> bool:
+        """Whether more than whole accelerators decides if it fits."""
+        return bool(self.steps or self.cpus or self.memory)
+
+
+def key_of(job: Job, by_tenant: bool, by_priority: bool) -> tuple[object, ...]:
+    """Equal for jobs that fit in the same places under the same rights."""
+    return (
+        job.accelerators, job.worker, job.topology, job.accelerator, job.kind, job.elastic_min, job.floor, job.sizes,
+        job.fraction, job.cpus, job.memory_bytes,
+        job.tenant if by_tenant else "", job.priority if by_priority else 0,
+    )  # fmt: skip
+
+
+def shape_of(job: Job, cluster: Cluster, number: int, whole: bool) -> Shape:
+    """The shape of a job; without options where no node of the cluster can be its. `whole`: all workers at once."""
+    options = _options(job, cluster, whole)
+    rows = [option.of(option.fewest) for option in options]
+    fewest = min((option.fewest * option.size for option in options), default=job.accelerators)
+    return Shape(
+        number,
+        options,
+        np.array(rows, dtype=np.int64).reshape(len(rows), placement.REQUEST),
+        round(job.fraction * FRACTION_STEPS),
+        job.cpus if cluster.cpus is not None else 0.0,
+        job.memory_bytes if cluster.memory_bytes is not None else 0.0,
+        job.tenant,
+        job.fraction or fewest,
+    )
+
+
+def types_of(job: Job, cluster: Cluster) -> list[int]:
+    """Types that the job may run on, the fastest first."""
+    wanted = job.accelerator.split("|") if job.accelerator else list(cluster.types)
+    known = [at for at, name in enumerate(cluster.types) if name in wanted]
+    return sorted(known, key=lambda at: -cluster.speeds.get(cluster.types[at], 1.0))
+
+
+def _options(job: Job, cluster: Cluster, whole: bool) -> list[Option]:
+    found = []
+    sizes = sorted(job.sizes, key=lambda one: -one[1]) if job.kind == MOLDABLE else [(job.accelerators, 1.0)]
+    level = placement.LEAVES if job.leaves else _LEVELS[job.topology]
+    for accelerators, speed in sizes:
+        for at in types_of(job, cluster):
+            node = int(cluster.accelerators[cluster.type_index == at].max(initial=0))
+            size = (
+                job.worker_size(node) if job.kind != MOLDABLE else _moldable_worker(job, accelerators, node)
+            )
+            if size == 0:
+                continue
+            workers = accelerators // size
+            row = np.array([size, workers, level, at, job.leaves], dtype=np.int64)
+            fewest = workers
+            if job.kind == ELASTIC:
+                fewest = min(job.elastic_min or workers, workers)
+            elif job.kind == SERVICE:
+                fewest = min(max(job.floor, 1), workers)
+            elif not whole and job.topology == "any":
+                fewest = 1
+            found.append(Option(row, speed * cluster.speeds.get(cluster.types[at], 1.0), fewest))
+    return found
+
+
+def _moldable_worker(job: Job, accelerators: int, node: int) -> int:
+    """The usual worker of a size: the stated one where it divides, else as for a job of this size."""
+    if job.worker and accelerators % job.worker == 0:
+        return job.worker if job.worker <= node else 0
+    if job.topology == "node":
+        return accelerators if accelerators <= node else 0
+    return accelerators if accelerators <= node else int(np.gcd(accelerators, node))
+
+
+class Chosen(NamedTuple):
+    """Where a job would go, as which option, and whether a shared accelerator is fresh (-1) or which one it is."""
+
+    places: Places
+    option: Option
+
+
+class Placer:
+    """Finds places on a machine by a policy's rule."""
+
+    def __init__(self, machine: Machine, rule: str) -> None:
+        self.machine = machine
+        self.mode = PLACEMENTS.index(rule)
+        self._nodes = np.empty(len(machine.free), dtype=np.int64)
+        self._workers = np.empty(len(machine.free), dtype=np.int64)
+
+    def fits(self, shapes: list[Shape], avail: np.ndarray) -> list[bool]:
+        """Whether a job of each shape can start with `avail` (nodes,) accelerators."""
+        machine, plain = self.machine, [shape for shape in shapes if not shape.special]
+        rows = (
+            np.concatenate([shape.rows for shape in plain])
+            if plain
+            else np.zeros((0, placement.REQUEST), np.int64)
+        )
+        answers = placement.which_fit(avail, machine.types, machine.groups, rows, machine.largest).tolist()
+        at, found = 0, []
+        for shape in shapes:
+            if shape.special:
+                found.append(self.choose(shape, avail) is not None)
+                continue
+            found.append(any(answers[at : at + len(shape.rows)]))
+            at += len(shape.rows)
+        return found
+
+    def choose(self, shape: Shape, avail: np.ndarray, shared: bool = True) -> Chosen | None:
+        """The best option that fits and its places; None where none does. `shared`: fractions may join a shared device."""
+        if shape.steps:
+            return self._fraction(shape, avail, shared)
+        for option in shape.options:
+            chosen = self.choose_option(shape, option, avail)
+            if chosen is not None:
+                return chosen
+        return None
+
+    def choose_option(
+        self, shape: Shape, option: Option, avail: np.ndarray, shared: bool = True
+    ) -> Chosen | None:
+        """Places of one option, with as many workers as there is room for; None where too few fit."""
+        if shape.steps:
+            return self._fraction(shape, avail, shared)
+        machine = self.machine
+        limit = machine.limit(shape.cpus, shape.memory) if shape.special else NOBODY
+        workers = option.workers
+        if option.fewest < workers:
+            room = placement.most(avail, machine.types, machine.groups, limit, option.request)
+            workers = min(workers, int(room))
+            if workers < option.fewest:
+                return None
+        places = self.put(avail, option.request if workers == option.workers else option.of(workers), limit)
+        return None if places is None else Chosen(places, option)
+
+    def put(self, avail: np.ndarray, request: np.ndarray, limit: np.ndarray = NOBODY) -> Places | None:
+        """Places for all workers of a request, None where they do not fit."""
+        machine = self.machine
+        count = placement.place(
+            avail, machine.types, machine.groups, limit, request, self.mode,
+            machine.waste[request[placement.TYPE]], self._nodes, self._workers,
+        )  # fmt: skip
+        if count < 0:
+            return None
+        workers = self._workers[:count]
+        return Places(
+            self._nodes[:count].copy(), workers * request[placement.WORKER], int(request[placement.WORKERS])
+        )
+
+    def _fraction(self, shape: Shape, avail: np.ndarray, shared: bool) -> Chosen | None:
+        """A shared accelerator that is left with least, the lower node's at a tie; else a fresh one by the policy's rule."""
+        machine, best = self.machine, (FRACTION_STEPS + 1, -1, -1)
+        allowed = {int(option.request[placement.TYPE]): option for option in shape.options}
+        limit = machine.limit(shape.cpus, shape.memory)
+        for node, devices in machine.shared.items() if shared else ():
+            if (
+                machine.state[node] != UP
+                or int(machine.types[node]) not in allowed
+                or (len(limit) and limit[node] < 1)
+            ):
+                continue
+            for device, holders in devices.items():
+                left = FRACTION_STEPS - sum(steps for steps, _ in holders.values()) - shape.steps
+                if left >= 0:
+                    best = min(best, (left, node, device))
+        if best[1] >= 0:
+            places = Places(np.array([best[1]]), np.array([1]), 1, best[2], shape.steps)
+            return Chosen(places, allowed[int(machine.types[best[1]])])
+        for option in shape.options:
+            fresh = self.put(avail, option.request, limit)
+            if fresh is not None:
+                fresh.steps = shape.steps
+                return Chosen(fresh, option)
+        return None
+
+
+def waste_table(shapes: list[tuple[Shape, int]], cluster: Cluster) -> np.ndarray:
+    """Accelerators of a node with so many free that a job drawn from the mix cannot use (types, free + 1), after FGD (Weng et
+    al., USENIX ATC 2023): all of them where its worker does not fit, none where it does. `shapes`: with their numbers of jobs.
+    """
+    table = np.zeros((len(cluster.types), cluster.largest_node + 1))
+    total = sum(count for _, count in shapes) or 1
+    free = np.arange(cluster.largest_node + 1)
+    for shape, count in shapes:
+        smallest = np.full(len(cluster.types), cluster.largest_node + 1)
+        for option in shape.options:
+            at = int(option.request[placement.TYPE])
+            smallest[at] = min(smallest[at], option.size)
+        table += np.where(free[None, :] < smallest[:, None], free[None, :], 0) * (count / total)
+    return table
