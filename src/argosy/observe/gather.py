@@ -119,7 +119,7 @@ def take(path: str, debug: bool = False) -> Batch:
         problem = Problem(path, 0, f"a bug of argosy, not of your file: {error!r}", traceback.format_exc())
         return Batch(Input(path, "unknown", "unreadable", 0, (problem,)))
     kept = [each for each in batches if each.input.events] or batches[:1]
-    if not kept or (len(names) > 1 and not kept[0].input.events and not _claimed(head, path)):
+    if not kept or (len(names) > 1 and not kept[0].input.events and not kept[0].input.problems):
         return nothing(path, "unknown", "ignored", "no reader knows what it holds")
     return joined(kept)
 

@@ -61,9 +61,7 @@ def flops(name: str, dims: Any) -> int:
     if not isinstance(dims, list):
         return 0
     shapes = [
-        [size for size in each]
-        if isinstance(each, list) and all(type(size) is int and size >= 0 for size in each)
-        else []
+        list(each) if isinstance(each, list) and all(type(size) is int and size >= 0 for size in each) else []
         for each in dims
     ]
     try:

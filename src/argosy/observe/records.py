@@ -209,7 +209,9 @@ class LibraryMessage:
 class FlightRecording:
     """One rank's flight recorder: entries of its ring buffer in order. Each entry has `group`, `sequence`,
     `operation`, `state` (scheduled | started | completed), `input_sizes`, `output_sizes`, `time_created_ns`, `time_started_ns`,
-    `time_completed_ns` (None unknown), `ranks`.
+    `time_completed_ns` (None unknown), `ranks` (() unknown); besides `name` as recorded, `point_to_point`, `dtypes`,
+    `duration_ms`, `timeout_ms` (None unknown), `frames` (the innermost, `file:line name`). `status`: by group the numbers
+    `last_enqueued_collective`, `last_started_collective`, `last_completed_collective`; `descriptions`: groups' purposes.
     """
 
     path: str
@@ -217,6 +219,8 @@ class FlightRecording:
     version: str
     groups: Mapping[str, tuple[int, ...]]
     entries: tuple[Mapping[str, Any], ...]
+    status: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+    descriptions: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

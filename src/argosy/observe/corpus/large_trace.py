@@ -42,68 +42,82 @@ def head(rank: int, world: int) -> str:
 
 
 def step(number: int, rank: int) -> Iterator[str]:
-    """The events of one step, all but the first preceded by a comma."""
+    """The events of one step, each with the comma that parts it from the one before."""
     host = number * 100_000.0
-    yield (
-        f'  {{\n    "ph": "X", "cat": "user_annotation", "name": "ProfilerStep#{number}", "pid": 1000, "tid": 1000,\n'
-        f'    "ts": {host:.3f}, "dur": 99990.000,\n    "args": {{\n      "External id": {number},"Ev Idx": 0\n    }}\n  }}'
+    yield _slice(
+        "user_annotation",
+        f"ProfilerStep#{number}",
+        1000,
+        1000,
+        host,
+        99990.0,
+        f'"External id": {number},"Ev Idx": 0',
     )
     device = host + 40.0
     for layer in range(LAYERS):
+        call = (number * LAYERS + layer) * (OPERATORS + 1)
         for operator in range(OPERATORS):
             at = host + 10.0 + layer * 2000.0 + operator * 60.0 + 0.125 * (rank % 8)
-            call = (number * LAYERS + layer) * (OPERATORS + 1) + operator
             device = max(device, at + 9.0)
             yield _operator(at, call, operator % 4)
             yield _launch(at + 5.0, call)
             yield _kernel(device, 70.0, call, _KERNELS[operator % 4], 7, "")
             device += 71.5
-        call += 1
-        yield _launch(host + 1500.0 + layer * 2000.0, call)
+            call += 1
         told = (
-            f', "Collective name": "allreduce", "In msg nelems": 4194304, "Out msg nelems": 4194304, "Group size": 8, '
-            f'"dtype": "BFloat16", "Process Group Name": "0", "Process Group Ranks": "[0, 1, 2, 3, 4, 5, 6, 7]", '
+            ', "Collective name": "allreduce", "In msg nelems": 4194304, "Out msg nelems": 4194304, "Group size": 8, '
+            '"dtype": "BFloat16", "Process Group Name": "0", "Process Group Ranks": "[0, 1, 2, 3, 4, 5, 6, 7]", '
             f'"Seq": {number * LAYERS + layer}'
         )
+        yield _launch(host + 1500.0 + layer * 2000.0, call)
         yield _kernel(device - 60.0, 300.0, call, _NCCL, 20, told)
+
+
+def _slice(category: str, name: str, process: int, thread: int, at: float, duration: float, told: str) -> str:
+    return (
+        f',\n  {{\n    "ph": "X", "cat": "{category}", "name": "{name}", "pid": {process}, "tid": {thread},\n'
+        f'    "ts": {at:.3f}, "dur": {duration:.3f},\n    "args": {{\n      {told}\n    }}\n  }}'
+    )
+
+
+def _flow(phase: str, call: int, process: int, thread: int, at: float, bound: str = "") -> str:
+    where = f'"pid": {process}, "tid": {thread}, "ts": {at:.3f}'
+    return f',\n  {{\n    "ph": "{phase}", "id": {call}, {where},\n    "cat": "ac2g", "name": "ac2g"{bound}\n  }}'
 
 
 def _operator(at: float, call: int, kind: int) -> str:
     dims = "[[4096, 8192], [8192, 1024]]" if kind == 0 else "[[4096, 1, 8192], []]"
-    return (
-        f',\n  {{\n    "ph": "X", "cat": "cpu_op", "name": "{_OPERATORS[kind]}", "pid": 1000, "tid": 1000,\n    "ts": {at:.3f}, '
-        f'"dur": 48.250,\n    "args": {{\n      "External id": {call},'
-        f'"Input type": ["c10::BFloat16", ""], "Input Dims": {dims}, "Ev Idx": {call}\n    }}\n  }}'
+    told = (
+        f'"External id": {call},"Input type": ["c10::BFloat16", ""], "Input Dims": {dims}, "Ev Idx": {call}'
     )
+    return _slice("cpu_op", _OPERATORS[kind], 1000, 1000, at, 48.25, told)
 
 
 def _launch(at: float, call: int) -> str:
-    return (
-        f',\n  {{\n    "ph": "X", "cat": "cuda_runtime", "name": "cudaLaunchKernel", "pid": 1000, "tid": 1000,\n    "ts": {at:.3f}, '
-        f'"dur": 4.125,\n    "args": {{\n      "External id": {call}, "cbid": 211, "correlation": {call}\n    }}\n  }}'
-        f',\n  {{\n    "ph": "s", "id": {call}, "pid": 1000, "tid": 1000, "ts": {at:.3f},\n    "cat": "ac2g", "name": "ac2g"\n  }}'
+    told = f'"External id": {call}, "cbid": 211, "correlation": {call}'
+    return _slice("cuda_runtime", "cudaLaunchKernel", 1000, 1000, at, 4.125, told) + _flow(
+        "s", call, 1000, 1000, at
     )
 
 
-def _kernel(at: float, seconds: float, call: int, name: str, stream: int, told: str) -> str:
-    return (
-        f',\n  {{\n    "ph": "X", "cat": "kernel", "name": "{name}", "pid": 0, "tid": {stream},\n    "ts": {at:.3f}, "dur": {seconds:.3f},\n'
-        f'    "args": {{\n      "External id": {call}, "queued": 0, "device": 0, "context": 1, "stream": {stream}, '
-        f'"correlation": {call}, "grid": [132, 1, 1], "block": [384, 1, 1]{told}\n    }}\n  }}'
-        f',\n  {{\n    "ph": "f", "id": {call}, "pid": 0, "tid": {stream}, "ts": {at:.3f},\n    "cat": "ac2g", "name": "ac2g", "bp": "e"\n  }}'
+def _kernel(at: float, duration: float, call: int, name: str, stream: int, more: str) -> str:
+    told = (
+        f'"External id": {call}, "queued": 0, "device": 0, "context": 1, "stream": {stream}, '
+        f'"correlation": {call}, "grid": [132, 1, 1], "block": [384, 1, 1]{more}'
     )
+    slice_ = _slice("kernel", name, 0, stream, at, duration, told)
+    return slice_ + _flow("f", call, 0, stream, at, ', "bp": "e"')
 
 
 def write(path: Path, size: int, rank: int = 0, world: int = 8) -> int:
-    """Writes whole steps until the trace has at least `size` bytes of text; gzip where the name ends so. The number of events."""
-    opened = gzip.open(path, "wb", 1) if path.suffix == ".gz" else path.open("wb", 1 << 20)
+    """Writes whole steps until the trace has `size` bytes of text, gzip where the name ends so; the number of events."""
     events, written, number = 0, 0, 0
-    with opened as file:
+    with gzip.open(path, "wb", 1) if path.suffix == ".gz" else path.open("wb", 1 << 20) as file:
         written += _put(file, head(rank, world))
         while written < size:
-            parts = list(step(number, rank))
-            events += sum(part.count('"ph"') for part in parts)
-            written += _put(file, (",\n" if number else "") + "".join(parts))
+            text = "".join(step(number, rank))
+            events += text.count('"ph"')
+            written += _put(file, text if number else text.removeprefix(",\n"))
             number += 1
         _put(file, '\n  ],\n  "traceName": "large.pt.trace.json"\n}\n')
     return events

@@ -67,6 +67,9 @@ def read(path: Path) -> Batch:
         stream.run(found.take)
     problems = [*stream.problems, *found.problems()]
     events = int(stream.counters[scan.EVENTS])
+    if events and not found.slices:
+        problems.append(Problem(str(path), 0, "a Chrome trace without a profiler's kernels and operators"))
+        return Batch(Input(str(path), "kineto", "ignored", 0, tuple(problems)))
     traces = () if not events else (reduced(found.profile(problems)),)
     status = "read" if not problems else "partial" if events else "unreadable"
     return Batch(Input(str(path), "kineto", status, events, tuple(problems)), traces=traces)
@@ -91,12 +94,13 @@ class _Found:
         self.marks: list[tuple[str, int, int, int]] = []
         self.groups: dict[str, tuple[int, ...]] = {}
         self.span: tuple[int, int] | None = None
-        self.overlong = 0
+        self.overlong = self.slices = 0
         self.too_many = False
 
     def take(self, rows: Whole, buffer: bytearray) -> bool:
         """Takes one block; False once the file holds more than is kept."""
         self._classify()
+        self.slices += len(rows)
         long = rows[:, scan.DURATION] > LONGEST_NS
         if long.any():
             self.overlong += int(long.sum())
@@ -217,7 +221,7 @@ class _Found:
             for count, text in told
             if count
         ]
-        if not self._devices and self._stream.counters[scan.EVENTS]:
+        if not self._devices and self.slices:
             found.append(Problem(self._path, 0, "no kernel of a device is in it: only the host was profiled"))
         return found
 
