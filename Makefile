@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 SCENARIO ?= examples/llama3-405b.yaml
 
-.PHONY: run test test-slow benchmark notebooks verify-fabric verify-fabric-large lint format types imports lock clean help
+.PHONY: run test test-slow benchmark notebooks verify-fabric verify-fabric-large verify-prometheus lint format types imports lock clean help
 
 help: ## this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*##/\t/' | sort
@@ -30,6 +30,9 @@ verify-fabric: $(VENV)/run.stamp ## fabrics of 1,024 hosts checked by opensm, ib
 
 verify-fabric-large: $(VENV)/run.stamp ## the same with 4,096 and 16,384 hosts: minutes, and gigabytes
 	@$(BIN)/python tools/verify_fabric --large
+
+verify-prometheus: $(VENV)/run.stamp ## a real Prometheus server read through its HTTP API (Debian; installs it as root where missing)
+	@$(BIN)/python tools/verify_prometheus
 
 lint: $(VENV)/dev.stamp ## ruff, formatting, types and the import contract
 	@$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/mypy && $(BIN)/lint-imports

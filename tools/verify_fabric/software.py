@@ -7,7 +7,7 @@ import shutil
 import signal
 import subprocess
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 
@@ -41,9 +41,11 @@ def find(program: str) -> str | None:
     return shutil.which(program, path=search_path())
 
 
-def install() -> list[str]:
-    """Install what is missing, with apt-get; the packages installed. Failure with what to type where that cannot be."""
-    missing = sorted({package for program, package in PACKAGES.items() if find(program) is None})
+def install(packages: Mapping[str, str] = PACKAGES) -> list[str]:
+    """Install what is missing of `packages` (program → Debian package), with apt-get; the packages installed. Failure with
+    what to type where that cannot be.
+    """
+    missing = sorted({package for program, package in packages.items() if find(program) is None})
     if not missing:
         return []
     command = f"apt-get install --no-install-recommends {' '.join(missing)}"
@@ -56,7 +58,7 @@ def install() -> list[str]:
     _apt_get("update", "-qq")  # where it fails, the lists that are there may do
     if told := _apt_get("install", "-y", "-qq", "--no-install-recommends", *missing):
         raise Failure(f"apt-get install {' '.join(missing)} failed: {told}")
-    still = sorted(program for program in PACKAGES if find(program) is None)
+    still = sorted(program for program in packages if find(program) is None)
     if still:
         raise Failure(f"installed {', '.join(missing)}, but found no {', '.join(still)}")
     return missing

@@ -114,7 +114,7 @@ def event_of(path: str, number: int, line: str, changed: float) -> FaultEvent | 
         known = meanings().get(code)
         return FaultEvent(
             path, number, code, _sub_code(code, rest), known["kind"] if known else "unknown", node,
-            _pci(found["pci"] or rest), _process(rest), *stamps, line.strip()[:400],
+            pci_of(found["pci"] or rest), _process(rest), *stamps, line.strip()[:400],
         )  # fmt: skip
     if found := _SXID.search(line):
         code = int(found["code"] or found["error"])
@@ -128,7 +128,7 @@ def event_of(path: str, number: int, line: str, changed: float) -> FaultEvent | 
             None,
             kind,
             node,
-            _pci(found["pci"] or told),
+            pci_of(found["pci"] or told),
             None,
             *stamps,
             line.strip()[:400],
@@ -136,7 +136,7 @@ def event_of(path: str, number: int, line: str, changed: float) -> FaultEvent | 
     if _BUS.search(line):
         after = line[line.find("NVRM") :] if "NVRM" in line else line
         return FaultEvent(
-            path, number, None, None, "fallen-off-bus", node, _pci(after), None, *stamps, line.strip()[:400]
+            path, number, None, None, "fallen-off-bus", node, pci_of(after), None, *stamps, line.strip()[:400]
         )
     return None
 
@@ -157,7 +157,7 @@ def _node(line: str) -> str | None:
     return found[1] if found else None
 
 
-def _pci(text: str) -> str | None:
+def pci_of(text: str) -> str | None:
     """`0000:9b:00` of `PCI:0000:9b:00`, `0000:9b:00 GPU-I:05` or `00000000:86:00.0`; None where there is none."""
     found = _PCI.search(text)
     if found is None:
