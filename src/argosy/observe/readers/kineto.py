@@ -279,12 +279,12 @@ class _Found:
         )
         self._device = []
         start, end, name, correlation, stream, device, event = columns
-        numbers = np.unique(device)
+        numbers = np.unique(device[device >= 0])
         number = int(numbers[0]) if len(numbers) else -1
         if len(numbers) > 1:
             busy = {int(each): int((end - start)[device == each].sum()) for each in numbers}
             number = max(busy, key=lambda each: busy[each])
-            kept = device == number
+            kept = (device == number) | (device < 0)
             start, end, name, correlation, stream, event = (
                 column[kept] for column in (start, end, name, correlation, stream, event)
             )

@@ -14,6 +14,7 @@ RATIO = 200  # expanded bytes per compressed byte, once more than RATIO_FROM hav
 RATIO_FROM = 256 << 20
 LARGEST = 64 << 30  # expanded bytes of one file
 _CHUNK = 1 << 20
+_PIECE = 64 << 10  # bytes per step of zlib, which loses a step's output where it finds damage
 
 
 class Source:
@@ -48,20 +49,25 @@ class Source:
         """Up to `size` further bytes; b"" at the end."""
         if self.damage:
             return b""
+        found: list[bytes] = []
+        left = size
         try:
-            found = self._file.read(size) or b"" if self._inflate is None else self._expand(size)
+            while left and (part := self._part(left)):
+                found.append(part)
+                left -= len(part)
+                self.offset += len(part)
         except OSError as error:
-            return self._stop(f"reading failed: {error.strerror or error}")
+            self._stop(f"reading failed: {error.strerror or error}")
         except zlib.error as error:
-            return self._stop(
-                f"the gzip stream is corrupt ({error}); unpack what is left of it with gzrecover"
-            )
-        self.offset += len(found)
-        if self.offset > self._limits[0]:
-            return self._stop(
-                f"more than {self._limits[0] >> 30} GiB; cut it into parts, or give fewer steps"
-            )
-        return found
+            self._stop(f"the gzip stream is corrupt ({error})")
+        if self.offset > self._limits[0] and not self.damage:
+            self._stop(f"more than {self._limits[0] >> 20:,} MiB; cut it into parts, or give fewer steps")
+        return found[0] if len(found) == 1 else b"".join(found)
+
+    def _part(self, size: int) -> bytes:
+        if self._inflate is None:
+            return self._file.read(size) or b""
+        return self._expand(min(size, _PIECE))
 
     def _expand(self, size: int) -> bytes:
         inflate = self._inflate
@@ -69,13 +75,15 @@ class Source:
         while True:
             data = inflate.unconsumed_tail or inflate.unused_data
             if not data:
-                data = self._file.read(_CHUNK) or b""
+                data = self._file.read(_PIECE) or b""
                 self._taken += len(data)
             if inflate.eof:  # another member may follow
                 if not data.startswith(GZIP):
-                    if data.strip(b"\0"):
+                    return (
                         self._stop("bytes that are not gzip follow the gzip stream")
-                    return b""
+                        if data.strip(b"\0")
+                        else b""
+                    )
                 inflate = self._inflate = zlib.decompressobj(31)
                 self._begun = False
             if not data:
