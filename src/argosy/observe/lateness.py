@@ -25,7 +25,8 @@ class Lateness:
     `z` (R,): robust score of its median; `persistence` (R,): share of the steps whose excess matters; `step_s` (S,): the
     median step; `activity_excess_s`: by activity (R,), median over the steps, above the peers'; `last_in`, `barriers`
     (R,): barrier-like collectives in which it came last by more than the clocks' uncertainty, and took part;
-    `last_in_all`: the same count over all matched kernels by order, sends and receives too, for the record alone.
+    `last_in_all`: the same over all `kernels` matched by order, sends and receives too, for the record
+    alone; `waiting_all`: share of all their time before the last rank came.
     """
 
     steps: Whole
@@ -38,6 +39,9 @@ class Lateness:
     last_in: Whole
     barriers: Whole
     peers: tuple[tuple[int, ...], ...]
+    last_in_all: Whole
+    kernels: int
+    waiting_all: float | None
 
     @property
     def typical_excess_s(self) -> Floats:
@@ -80,6 +84,7 @@ def lateness(alignment: Alignment) -> Lateness | None:
         z[index] = _scores(own[index])
     step_s = np.median(length, axis=0)
     last_in, barriers = _last(alignment)
+    last_in_all, kernels, waiting_all = _last_of_all(alignment)
     return Lateness(
         steps=steps,
         own_s=own,
@@ -91,6 +96,9 @@ def lateness(alignment: Alignment) -> Lateness | None:
         last_in=last_in,
         barriers=barriers,
         peers=tuple(classes),
+        last_in_all=last_in_all,
+        kernels=kernels,
+        waiting_all=waiting_all,
     )
 
 
@@ -191,3 +199,21 @@ def _last(alignment: Alignment) -> tuple[Whole, Whole]:
     late = matched.barrier & (margin > sure[matched.who[last]])
     np.add.at(last_in, matched.who[last][late], 1)
     return last_in, barriers
+
+
+def _last_of_all(alignment: Alignment) -> tuple[Whole, int, float | None]:
+    """The k-th communication kernel of every rank, whatever it is: who came last, and the share of waiting; where all
+    ranks have the same kernels.
+    """
+    traces = alignment.traces
+    out = np.zeros(len(traces), np.int64)
+    kinds = [tuple(trace.collectives.operations[k] for k in trace.collectives.operation) for trace in traces]
+    if len(traces) < 2 or not kinds[0] or any(kind != kinds[0] for kind in kinds):
+        return out, 0, None
+    start = np.stack([alignment.common(i, trace.collectives.start_ns) for i, trace in enumerate(traces)])
+    took = np.stack([trace.collectives.end_ns - trace.collectives.start_ns for trace in traces]).astype(
+        np.float64
+    )
+    np.add.at(out, np.argmax(start, axis=0), 1)
+    wait = np.minimum(start.max(axis=0) - start, took)
+    return out, len(kinds[0]), float(wait.sum() / took.sum()) if took.sum() else None

@@ -31,7 +31,7 @@ ENOUGH_PEERS = 4
 ENOUGH_STEPS = 5
 """Steps from which a trend, or a spread over time, is told."""
 
-UNEVEN_STAGE = 0.05
+UNEVEN_STAGE = 0.10
 """Compute of a pipeline stage above the median stage, as a share of it."""
 
 TIMER_EXCESS = 3.0
@@ -75,6 +75,15 @@ INTERVAL_FACTOR = 2.0
 
 SAME_BATCH = 0.8
 """Correlation, over micro-batches, of forward with backward times: above it the data, not the machine, sets the time."""
+
+BATCH_SPREAD = 0.03
+"""Standard deviation of micro-batches' compute, as a share of it: kernels of equal work scatter by 1 or 2 %."""
+
+PAUSE_SHARE = 0.05
+"""Of the step that one rank's host stops in it: above the launch gaps' own scatter."""
+
+BUBBLE_SHARE = 0.30
+"""Of the step: below it a pipeline's bubble is what such plans usually pay."""
 
 DIRECT, INFERRED, WEAK = 0.95, 0.8, 0.6
 """How a thing is known: a message says it; clocks and counters show it; a formula fits it."""

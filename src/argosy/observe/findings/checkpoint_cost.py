@@ -1,0 +1,123 @@
+"""Checkpoints that take too much of the time, or come too often or too rarely for how often the job fails."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from argosy.laws.checkpoint import optimal_interval
+from argosy.observe import thresholds
+from argosy.observe.findings.finding import Bound, Finding
+from argosy.observe.findings.pauses import pauses
+from argosy.observe.observed import Observed
+from argosy.observe.records import LogEvent, Place, TrainingLog
+
+ID = "checkpoint-cost"
+_ADVICE = "write asynchronously from host memory (two stages), to local or peer memory first, sharded over all ranks"
+
+
+def find(observed: Observed) -> list[Finding]:
+    """Checkpoints of logs against elapsed time and the best interval; marks in traces where no log tells."""
+    found = [finding for log in observed.logs for finding in _of_log(log)]
+    return found or _of_traces(observed)
+
+
+def saves(log: TrainingLog) -> list[tuple[LogEvent, float]]:
+    """Every checkpoint with its seconds: as timed, or from its beginning to its end."""
+    begun: LogEvent | None = None
+    found = []
+    for event in log.events:
+        if event.kind == "checkpoint-begin":
+            begun = event
+        elif event.kind in ("checkpoint-end", "checkpoint"):
+            seconds = event.seconds
+            if not math.isfinite(seconds) and begun is not None:
+                seconds = event.time_s - begun.time_s
+            if math.isfinite(seconds) and 0 <= seconds < 86400:
+                found.append((event, seconds))
+            begun = None
+    return found
+
+
+def _of_log(log: TrainingLog) -> list[Finding]:
+    saved = saves(log)
+    training = float(np.nansum(log.step_time_s))
+    if not saved or not training:
+        return []
+    seconds = float(sum(each for _, each in saved))
+    elapsed = training + seconds
+    known = log.time_s[np.isfinite(log.time_s)]
+    if known.size > 1:
+        elapsed = max(float(known[-1] - known[0]), seconds)
+    share = seconds / elapsed
+    places = tuple(Place(log.path, event.line) for event, _ in saved)
+    each = float(np.median([value for _, value in saved]))
+    if len(saved) > 1 and share >= thresholds.CHECKPOINT_SHARE:
+        return [
+            Finding(
+                ID,
+                f"{len(saved)} checkpoints of {each:.3g} s take {share:.1%} of the time",
+                _ADVICE,
+                thresholds.confidence(thresholds.DIRECT, (share / thresholds.CHECKPOINT_SHARE,)),
+                share,
+                seconds / max(len(log.iteration), 1),
+                evidence=places,
+            )
+        ]
+    return _interval(log, saved, each, elapsed, places)
+
+
+def _interval(
+    log: TrainingLog,
+    saved: list[tuple[LogEvent, float]],
+    each: float,
+    elapsed: float,
+    places: tuple[Place, ...],
+) -> list[Finding]:
+    """The interval against Daly's best, where the job failed often enough for a mean."""
+    starts = [event for event in log.events if event.kind == "start"]
+    times = [event.time_s for event, _ in saved if math.isfinite(event.time_s)]
+    if len(starts) < 4 or len(times) < 3 or each <= 0:
+        return []
+    mtbf, interval = elapsed / (len(starts) - 1), float(np.median(np.diff(times)))
+    best = float(optimal_interval(each, mtbf))
+    apart = interval / best
+    if 1.0 / thresholds.INTERVAL_FACTOR < apart < thresholds.INTERVAL_FACTOR:
+        return []
+
+    def overhead(t: float) -> float:
+        return each / t + t / (2.0 * mtbf)
+
+    share = max(overhead(interval) - overhead(best), 0.0)
+    return [
+        Finding(
+            ID,
+            f"a checkpoint every {interval / 60:.3g} min, where one every {best / 60:.3g} min loses least with "
+            f"{len(starts) - 1} restarts "
+            f"(one every {mtbf / 3600:.3g} h)",
+            "change the interval; " + _ADVICE,
+            thresholds.confidence(thresholds.WEAK, (max(apart, 1.0 / apart) / thresholds.INTERVAL_FACTOR,)),
+            share,
+            evidence=places,
+            bound=Bound(best, interval, "s", "Daly 2006: best interval for the observed MTBF"),
+        )
+    ]
+
+
+def _of_traces(observed: Observed) -> list[Finding]:
+    found, step = pauses(observed, "checkpoint"), observed.step_s
+    if found is None or not step or found.cost_s < thresholds.LEAST_SHARE * step:
+        return []
+    share = found.cost_s / step
+    return [
+        Finding(
+            ID,
+            f"checkpoints stop the recorded steps for {1e3 * found.cost_s:.3g} ms a step",
+            _ADVICE,
+            thresholds.confidence(thresholds.INFERRED, (share / thresholds.LEAST_SHARE,)),
+            share,
+            found.cost_s,
+            evidence=found.places,
+        )
+    ]

@@ -1,0 +1,57 @@
+"""The device waits for the host to launch its kernels."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from argosy.observe import thresholds
+from argosy.observe.findings.finding import Culprit, Finding
+from argosy.observe.findings.pauses import pauses
+from argosy.observe.findings.ranks import slow_ranks
+from argosy.observe.observed import Observed
+from argosy.observe.records import Place
+
+ID = "host-bound"
+
+
+def find(observed: Observed) -> list[Finding]:
+    """Launch gaps of most ranks, without what marked pauses explain; or of one rank, where it alone is slow by them."""
+    alignment, step = observed.alignment, observed.step_s
+    if alignment is None or not step:
+        return []
+    gaps = [
+        np.asarray(trace.activity_s.get("host", np.zeros(len(trace.step_number))))
+        for trace in alignment.traces
+    ]
+    if not all(values.size for values in gaps):
+        return []
+    marked = sum(
+        each.seconds.mean()
+        for kind in ("compilation", "garbage-collection", "checkpoint")
+        if (each := pauses(observed, kind))
+    )
+    typical = np.array([float(np.median(values)) for values in gaps])
+    everybody = max(float(np.median(typical)) - float(marked), 0.0)
+    if everybody < thresholds.HOST_SHARE * step:
+        return []
+    alone = [slow for slow in slow_ranks(observed) if slow.leading == "host"]
+    share = everybody / step
+    lasting = float(np.mean([np.mean(values >= thresholds.HOST_SHARE * step) for values in gaps]))
+    worst = int(np.argmax(typical))
+    path = alignment.traces[worst].path
+    return [
+        Finding(
+            ID,
+            f"the device idles {share:.0%} of the step, {1e3 * everybody:.3g} ms, until the host has launched its next kernel",
+            "fewer and larger kernels (fusion, torch.compile, CUDA graphs), fewer synchronisations (.item(), prints), a "
+            "faster or less "
+            "shared CPU; look at the largest gap in the timeline",
+            thresholds.confidence(thresholds.INFERRED, (share / thresholds.HOST_SHARE,), lasting),
+            share,
+            everybody,
+            Culprit(rank=alone[0].rank, node=alone[0].node)
+            if len(alone) == 1 and len(alignment.ranks) == 1
+            else Culprit(),
+            (Place(path, event=f"step {int(alignment.traces[worst].step_number[0])}"),),
+        )
+    ]
