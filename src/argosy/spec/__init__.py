@@ -17,7 +17,7 @@ from argosy.spec.reliability import Checkpoint, Maintenance, Reliability
 from argosy.spec.scenario import Assertion, Assumptions, Defaulted, Scenario
 from argosy.spec.scheduling import JobClass, MoreNodes, Quota, Rolling, Scheduling, Work
 from argosy.spec.schema import FieldRow, field_table, json_schema
-from argosy.spec.serving import Serving
+from argosy.spec.serving import Lengths, ReplicaShape, Serving
 from argosy.spec.training import Layout, Overlap, Precision, Search, Stage, Training
 
 __all__ = [
@@ -38,6 +38,7 @@ __all__ = [
     "Hall",
     "JobClass",
     "Layout",
+    "Lengths",
     "Maintenance",
     "MixtureOfExperts",
     "ModelArchitecture",
@@ -55,6 +56,7 @@ __all__ = [
     "Quota",
     "RateOverride",
     "Reliability",
+    "ReplicaShape",
     "Rolling",
     "Scenario",
     "ScenarioError",
