@@ -21,9 +21,9 @@ from argosy.kernels.serving_records import (
     OFF,
     OUTPUT_TOKENS,
     PREFILL_S,
-    PROMPT_TOKENS,
     SHED,
     STRIKE,
+    UNFINISHED,
     UP,
     WARMING,
 )
@@ -50,6 +50,8 @@ def _pause(w, q):  # type: ignore[no-untyped-def]
 def submit(key, w, grids, q, now):  # type: ignore[no-untyped-def]
     """A request reaches the router: it goes to a replica, is shed, or waits until one takes requests."""
     request, settings = v.requests(w)[q], v.settings(w)[0]
+    if request.end != UNFINISHED:  # turned away beforehand
+        return
     p = min(request.stage, settings.pools - 1)
     r = route(key, w, q, p)
     if r < 0:
@@ -178,7 +180,7 @@ def tick(w, number, arrived, now):  # type: ignore[no-untyped-def]
         if not settings.scales:
             continue
         ring = settings.delay_ticks + 1
-        wanted = int(math.ceil(pool.inside / (settings.target * pool.slots)))
+        wanted = math.ceil(pool.inside / (settings.target * pool.slots))
         v.desired(w)[p, number % ring] = min(max(wanted, pool.least), pool.most)
         if number >= settings.delay_ticks:
             _scale(w, p, v.desired(w)[p, (number + 1) % ring], number, now)

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from argosy.kernels import heap, tournament
 from argosy.kernels import serving_views as v
 from argosy.kernels.compiled import compiled
 from argosy.kernels.serving_events import awake, planned, submit, tick
-from argosy.kernels.serving_records import DOWN, UNFINISHED, UP, WARMING
+from argosy.kernels.serving_records import DOWN, UP, WARMING
 from argosy.kernels.serving_replica import begin, boundary, inside, set_state, show_load
 
 # Whose event is next; of equal times, the first in this order.
@@ -25,7 +23,6 @@ def run_fleet(key, directory, grids):  # type: ignore[no-untyped-def]
     _open(w)
     settings, arrivals, events = v.settings(w)[0], w.requests_rows, w.planned_rows
     arrived, happened, ticks, now = 0, 0, 0, 0.0
-    to_end = arrivals
     while True:
         busy = tournament.first(v.next_winner(w))
         kind, at = _REPLICA, v.next_at(w)[busy]
@@ -91,10 +88,10 @@ def _all_ended(w):  # type: ignore[no-untyped-def]
     for p in range(v.settings(w)[0].pools):
         if v.pools(w)[p].inside > 0.0:
             return False
+    waiting = 0
     for at in range(v.delayed_size(w)[0]):
-        if v.delayed_item(w)[at] >= 0:
-            return False
-    return True
+        waiting += v.delayed_item(w)[at] >= 0
+    return waiting == 0
 
 
 @compiled()

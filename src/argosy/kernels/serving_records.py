@@ -65,8 +65,8 @@ POOL = _record(
     "first count initial least most chunk least_chunk max_batch evicts mixed prefill_only spares turn low_since_tick",
 )
 """A pool: its replicas are `count` from `first` on, `initial` of them up at the start and `least` to `most` wanted by the
-autoscaler, which reckons with `slots` requests in each. `evicts`: admits by what is held now and preempts, else by what may be held. Not `mixed`: prompts have
-iterations of their own, before all else."""
+autoscaler, which reckons with `slots` requests in each. `evicts`: admits by what is held now and preempts, else by what may be
+held. Not `mixed`: prompts have iterations of their own, before all else."""
 
 SETTINGS = _record(
     "retry_s timeout_s queue_limit transfer_s transfer_s_per_token tick_s target cold_s detection_s stay_s everywhere"

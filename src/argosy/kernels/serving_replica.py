@@ -121,7 +121,7 @@ def _steps_at(one, now):  # type: ignore[no-untyped-def]
     """Iterations of the stretch that have ended, or end first, at `now` or after it."""
     gone, base = now - one.start, one.step - one.slope / 2.0
     root = math.sqrt(max(base * base + 2.0 * one.slope * gone, 0.0)) + base
-    steps = int(math.ceil(2.0 * gone / root)) if root > 0.0 else one.steps
+    steps = math.ceil(2.0 * gone / root) if root > 0.0 else one.steps
     steps = min(max(steps, 0), one.steps)
     while steps > 0 and one.start + _elapsed(one, steps - 1) >= now:
         steps -= 1
@@ -193,7 +193,7 @@ def _take(w, grids, r, context):  # type: ignore[no-untyped-def]
 def _admit(w, r, now):  # type: ignore[no-untyped-def]
     """Waiting requests enter the batch, the most urgent class first, each class in order, while memory and batch allow."""
     one = v.replicas(w)[r]
-    pool, settings = v.pools(w)[one.pool], v.settings(w)[0]
+    settings = v.settings(w)[0]
     for c in range(settings.classes):
         q = v.queue_first(w)[r, c]
         while q >= 0:

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, field, replace
 from time import perf_counter
-from typing import Any
 
 import numpy as np
 
@@ -20,9 +19,9 @@ ROUTERS = ("round-robin", "least-work", "power-of-two", "prefix-aware")
 STATES = ("off", "warming", "up", "draining", "down")
 ENDS = ("unfinished", "done", "shed", "failed", "late")
 SAMPLE_S = 15.0
-"""Seconds between looks of the autoscaler: the Kubernetes controller's default (--horizontal-pod-autoscaler-sync-period)."""
+"""Seconds between looks of the autoscaler: Kubernetes' default (--horizontal-pod-autoscaler-sync-period)."""
 STAY_S = 300.0
-"""Seconds below the target before replicas are drained: Kubernetes' default (--horizontal-pod-autoscaler-downscale-stabilization)."""
+"""Seconds below the target before replicas are drained: its default too (--horizontal-pod-autoscaler-downscale-stabilization)."""
 
 
 @dataclass(frozen=True)
@@ -78,7 +77,7 @@ class Policy:
 
     `queue_limit`: requests waiting at a replica beyond which more are shed, the least urgent class first; `timeout_s`: a request
     without a first token after that is given up; `everywhere`: share of a prefix that every replica holds; `affinity`: how much
-    busier than the idlest a prefix's home may be.
+    busier than the idlest a prefix's home may be; `request_s`: of every request, outside of the replica.
     """
 
     router: str = "power-of-two"
@@ -92,6 +91,7 @@ class Policy:
     affinity: float = 2.0
     transfer_s: float = 0.0
     transfer_s_per_token: float = 0.0
+    request_s: float = 0.0
     drain_limit_s: float = 3600.0
 
 
@@ -112,6 +112,7 @@ class FleetRun:
     series: tuple[np.ndarray, ...]
     pools: tuple[Pool, ...]
     end_s: float
+    request_s: float
     wall_s: float = field(compare=False)
 
     @property
@@ -122,7 +123,7 @@ class FleetRun:
     @property
     def ttft_s(self) -> np.ndarray:
         """Seconds to the first token; infinity for requests that were not served."""
-        return np.where(self.done, self.first_s - self.requests.arrival_s, np.inf)
+        return np.where(self.done, self.first_s - self.requests.arrival_s + self.request_s, np.inf)
 
     @property
     def tpot_s(self) -> np.ndarray:
@@ -133,7 +134,7 @@ class FleetRun:
     @property
     def e2e_s(self) -> np.ndarray:
         """Seconds from arrival to the last token; infinity for requests that were not served."""
-        return np.where(self.done, self.finish_s - self.requests.arrival_s, np.inf)
+        return np.where(self.done, self.finish_s - self.requests.arrival_s + self.request_s, np.inf)
 
     def seconds(self, pool: int, state: str) -> float:
         """Replica-seconds of a pool in one of STATES."""
@@ -155,14 +156,12 @@ def simulate(
 ) -> FleetRun:
     """One run of a fleet of one pool, or of two of which the first sees prompts and the second generates.
 
-    `tables`: the pools' step times, tabulated before (else here). ValueError for requests that no replica's memory holds: sort
-    them out with `fitting` first.
+    `tables`: the pools' step times, tabulated before (else here). Requests that no replica's memory holds are turned away.
     """
     kept = tuple(tables) if tables is not None else tuple(step_tables(pools))
-    beyond = int((~fitting(requests, pools)).sum())
-    if beyond:
-        raise ValueError(f"{beyond} requests are longer than a replica's memory")
     settings, rows = _settings(requests, pools, policy), _requests(requests, seed)
+    beyond = ~fitting(requests, pools)
+    rows["end"][beyond], rows["finish"][beyond] = records.SHED, requests.arrival_s[beyond]
     tick_s = float(settings["tick_s"][0])
     ticks = int(settings["stop_s"][0] / tick_s) + 2
     planned = planned_events(failures, pools, float(settings["stop_s"][0]), seed)
@@ -179,7 +178,7 @@ def simulate(
     finish = np.where(rows["end"] != records.UNFINISHED, rows["finish"], np.nan)
     return FleetRun(
         requests, first, finish, rows["end"].copy(), rows["tries"].copy(), rows["home"].copy(), world["book"], series, tuple(pools),
-        float(end), spent,
+        float(end), policy.request_s, spent,
     )  # fmt: skip
 
 
@@ -208,13 +207,25 @@ def simulate_seeds(
 
 def step_tables(pools: Sequence[Pool]) -> list[StepTable]:
     """The pools' step times on grids."""
-    return [table(pool.provider, most_batch=float(pool.batch)) for pool in pools]
+    return [
+        table(pool.provider, most_batch=float(pool.batch), most_prefill_tokens=float(max(pool.chunk, 2)))
+        for pool in pools
+    ]
 
 
 def fitting(requests: Requests, pools: Sequence[Pool]) -> np.ndarray:
     """Which requests one replica's memory holds to their end."""
-    room = min(pool.provider.kv_capacity_tokens - pool.provider.kv_tokens_per_sequence for pool in pools)
-    return np.asarray(requests.input_tokens + requests.output_tokens + 1 <= room)
+    whole = requests.input_tokens + requests.output_tokens
+    kept = np.ones(len(requests), bool)
+    for pool in pools:
+        most = pool.provider.kv_capacity_tokens
+        kept &= (
+            whole
+            + pool.provider.window_tokens(float(whole.max(initial=0)))
+            + 2.0 * pool.provider.tokens_per_step
+            <= most
+        )
+    return kept
 
 
 def _settings(requests: Requests, pools: Sequence[Pool], policy: Policy) -> np.ndarray:
@@ -238,9 +249,10 @@ def _settings(requests: Requests, pools: Sequence[Pool], policy: Policy) -> np.n
 def _pools(requests: Requests, pools: Sequence[Pool]) -> np.ndarray:
     rows = np.zeros(len(pools), records.POOL)
     mean_output = float(requests.output_tokens.mean()) if len(requests) else 0.0
+    mean_context = mean_output / 2.0 + (float(requests.input_tokens.mean()) if len(requests) else 0.0)
     for row, pool in zip(rows, pools, strict=True):
         row["kv_capacity"] = pool.provider.kv_capacity_tokens
-        row["kv_per_sequence"] = pool.provider.kv_tokens_per_sequence
+        row["kv_per_sequence"] = pool.provider.window_tokens(mean_context)
         row["tokens_per_step"] = pool.provider.tokens_per_step
         row["expected_output"], row["count"], row["spares"] = mean_output, pool.count, pool.spares
         row["initial"] = pool.count if pool.initial is None else pool.initial
@@ -269,6 +281,6 @@ def scaled(pool: Pool, count: int) -> Pool:
 
 
 __all__ = [
-    "ENDS", "ROUTERS", "STATES", "Any", "FleetRun", "Policy", "Pool", "Scaling", "fitting", "scaled", "simulate",
+    "ENDS", "ROUTERS", "STATES", "FleetRun", "Policy", "Pool", "Scaling", "fitting", "scaled", "simulate",
     "simulate_seeds", "step_tables",
 ]  # fmt: skip
