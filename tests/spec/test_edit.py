@@ -33,6 +33,7 @@ def test_comments_and_order_stay():
     [
         ("fleet.count", 128),
         ("training.pretrain.global_batch", "512 sequences"),
+        ("training.pretrain.stages.0.tokens", 2e11),
         ("reliability.detection", "30 s"),
         ("prices.electricity", "0.05 USD/kWh"),
         (

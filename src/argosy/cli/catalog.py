@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 if TYPE_CHECKING:
-    from argosy.facts import Catalog, Entry
+    from argosy.facts import Catalog
 
 app = typer.Typer(no_args_is_help=True, add_completion=False)
 
@@ -30,7 +30,7 @@ def list_entries(
     catalog = _catalog(overrides)
     sections = [section] if section else list(catalog.sections)
     if as_json:
-        entries = {name: [_entry(entry) for entry in catalog.section(name)] for name in sections}
+        entries = {name: [entry.to_dict() for entry in catalog.section(name)] for name in sections}
         _print(catalog, {"sections": entries})
     elif section:
         _render("section", catalog.section(section))
@@ -48,9 +48,9 @@ def show(
 ) -> None:
     """Show an entry: every fact with its band, what it counts, its sources, and where they disagree."""
     catalog = _catalog(overrides)
-    entries = _find(catalog, name)
+    entries = catalog.named(name)
     if as_json:
-        _print(catalog, {"entries": [_entry(entry) for entry in entries]})
+        _print(catalog, {"entries": [entry.to_dict() for entry in entries]})
     else:
         for entry in entries:
             _render("entry", entry)
@@ -80,35 +80,6 @@ def _catalog(overrides: Path | None) -> Catalog:
 
     catalog = load_catalog()
     return catalog.with_overrides(overrides) if overrides else catalog
-
-
-def _find(catalog: Catalog, name: str) -> list[Entry]:
-    """The entries that `name` means: by section.entry.fact, by section.entry, or by name in any section."""
-    from dataclasses import replace
-
-    section, _, rest = name.partition(".")
-    if section not in catalog.sections or not rest:
-        return catalog.find(name)
-    entry_name, _, fact = rest.rpartition(".")
-    if entry_name and fact in catalog.units(section):
-        entry = catalog.entry(section, entry_name)
-        return [replace(entry, facts={fact: catalog.fact(name)})]
-    return [catalog.entry(section, rest)]
-
-
-def _entry(entry: Entry) -> dict[str, Any]:
-    """An entry as JSON: numbers in the unit that stands beside them."""
-    facts = {
-        name: {"path": entry.path(name), **fact.to_dict(), "assumption": fact.is_assumption}
-        for name, fact in entry.facts.items()
-    }
-    return {
-        "section": entry.section,
-        "name": entry.name,
-        "aliases": list(entry.aliases),
-        "text": dict(entry.text),
-        "facts": facts,
-    }
 
 
 def _print(catalog: Catalog, payload: dict[str, Any]) -> None:

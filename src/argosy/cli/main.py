@@ -15,6 +15,8 @@ from typing import Any
 
 import typer
 
+from argosy.mistakes import is_mistake
+
 BAD_INPUT, BUG, INTERRUPTED = 1, 70, 130
 
 # name: (module:function or sub-app, one line of help, panel)
@@ -64,6 +66,11 @@ COMMANDS: dict[str, tuple[str, str, str]] = {
         "Power tree, waveform, cooling, power cap, cost, carbon and water of a scenario.",
         "Decide",
     ),
+    "schedule": (
+        "argosy.cli.schedule:schedule",
+        "The cluster's queue: a trace or a drawn load under a policy; why a job waits; policies compared.",
+        "Decide",
+    ),
     "timeline": (
         "argosy.cli.timeline:timeline",
         "One step of the chosen layout, operation by operation: chart, Perfetto trace.",
@@ -74,6 +81,7 @@ COMMANDS: dict[str, tuple[str, str, str]] = {
         "Write the chosen layout as files that start the job: Megatron-LM, torchtitan, Slurm, Kubernetes, NCCL.",
         "Decide",
     ),
+    "web": ("argosy.cli.web:web", "The what-if page, in a browser, computed on this machine.", "Decide"),
     "catalog": (
         "argosy.cli.catalog:app",
         "The facts: list, show with sources and disagreements, lint.",
@@ -134,6 +142,11 @@ COMMANDS: dict[str, tuple[str, str, str]] = {
         "argosy.cli.sites:sites",
         "The same plan at many sites: price, carbon, climate, PUE, water, distance; ranked.",
         "Decide",
+    ),
+    "diagnose": (
+        "argosy.cli.diagnose:diagnose",
+        "Where a running job's time and MFU went by its own files, who is to blame, what a repair saves.",
+        "Trust",
     ),
     "validate": ("argosy.cli.validate:validate", "Predict measured runs and show the errors.", "Trust"),
 }
@@ -241,15 +254,3 @@ def run(arguments: list[str]) -> int:
             file=sys.stderr,
         )
         return BUG
-
-
-def is_mistake(error: Exception) -> bool:
-    """True for errors that the user's input caused: only the named error types of units, facts and spec, and missing files."""
-    if isinstance(error, OSError) and error.filename is not None:
-        return True
-    names = {"UnitError": "argosy.units", "FactError": "argosy.facts", "ScenarioError": "argosy.spec"}
-    return any(
-        isinstance(error, getattr(sys.modules[home], name))
-        for name, home in names.items()
-        if home in sys.modules and hasattr(sys.modules[home], name)
-    )

@@ -43,6 +43,19 @@ class Entry:
         """The full path of one of this entry's facts."""
         return f"{self.section}.{self.name}.{fact}"
 
+    def to_dict(self) -> dict[str, Any]:
+        """The entry as JSON-ready data: numbers in the unit that stands beside them."""
+        return {
+            "section": self.section,
+            "name": self.name,
+            "aliases": list(self.aliases),
+            "text": dict(self.text),
+            "facts": {
+                name: {"path": self.path(name), **fact.to_dict(), "assumption": fact.is_assumption}
+                for name, fact in self.facts.items()
+            },
+        }
+
 
 @dataclass(frozen=True)
 class Catalog:
@@ -83,6 +96,16 @@ class Catalog:
             spelled = [alias for entry in self.section(section) for alias in (entry.name, *entry.aliases)]
             raise FactError(f"the catalog has no {name!r} in {section}; {suggest(name, spelled, known)}")
         return self.entries[section, key]
+
+    def named(self, name: str) -> list[Entry]:
+        """The entries that `name` means: by section.entry.fact (that fact alone), by section.entry, or as `find`."""
+        section, _, rest = name.partition(".")
+        if section not in self.sections or not rest:
+            return self.find(name)
+        entry_name, _, fact = rest.rpartition(".")
+        if entry_name and fact in self.units(section):
+            return [replace(self.entry(section, entry_name), facts={fact: self.fact(name)})]
+        return [self.entry(section, rest)]
 
     def find(self, name: str) -> list[Entry]:
         """Every entry with this name or alias, in whatever section; FactError with suggestions if there is

@@ -199,18 +199,18 @@ def fabric_drawing(fabric: Mapping[str, Any], width: int = WIDTH) -> Chart:
     )
 
 
+def specification(chart: Chart) -> dict[str, Any]:
+    """The chart as a Vega-Lite specification, on a transparent ground: for SVG here, or for a browser that draws it."""
+    padding = {"left": 40, "right": 50, "top": 5, "bottom": 5}
+    drawn = chart.configure_view(stroke=None).configure(font=_FONT, background="transparent", padding=padding)
+    return dict(drawn.to_dict())
+
+
 def to_svg(chart: Chart) -> str:
     """The chart as SVG text, rendered offline without a browser."""
     import vl_convert
 
-    specification = (
-        chart.configure_view(stroke=None)
-        .configure(
-            font=_FONT, background="transparent", padding={"left": 40, "right": 50, "top": 5, "bottom": 5}
-        )
-        .to_dict()
-    )
-    return str(vl_convert.vegalite_to_svg(specification))
+    return str(vl_convert.vegalite_to_svg(specification(chart)))
 
 
 def save(chart: Chart, path: Path) -> None:

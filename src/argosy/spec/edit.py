@@ -42,8 +42,8 @@ def _set(tree: Any, steps: list[str], value: Any, path: str, file: str) -> None:
     for number, step in enumerate(way):
         inner = _step(tree, step)
         if inner is None and isinstance(tree, dict):
-            if tree.get("name") == step or (step.isdecimal() and number):
-                continue
+            if tree.get("name") == step or step == "stages" or (step.isdecimal() and number):
+                continue  # one job, or one stage, written without its list
             inner = tree.setdefault(step, {})
         tree = inner
         if not isinstance(tree, dict | list):

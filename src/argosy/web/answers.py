@@ -1,0 +1,199 @@
+"""What the page asks for, computed: text in, JSON out. Each function runs in a worker process.
+
+No arithmetic here: the rooms below compute, and the charts are the report's own.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from argosy.report import charts
+from argosy.spec.sealed import loads_sealed
+
+DRAWS = 2000
+
+
+def warm() -> bool:
+    """Load what an answer needs, so that the first one does not wait for it."""
+    import argosy.planning
+    import argosy.study.layout_map
+    import argosy.study.what_if
+    from argosy.facts import load_catalog
+
+    return bool(load_catalog().facts_date and argosy.planning and argosy.study)
+
+
+def plan(text: str) -> dict[str, Any]:
+    """A whole plan with its draws, and its charts."""
+    from argosy.planning import plan as run
+
+    payload = run(loads_sealed(text), DRAWS).payload
+    return {"plan": payload, "charts": plan_charts(payload)}
+
+
+def what_if(text: str, layouts: dict[str, list[dict[str, Any]]]) -> dict[str, Any]:
+    """The plan at layouts that are held, without draws."""
+    from argosy.study.what_if import at_layouts
+
+    payload = at_layouts(loads_sealed(text), layouts)
+    return {"plan": payload, "charts": plan_charts(payload)}
+
+
+def plan_charts(payload: dict[str, Any]) -> dict[str, Any]:
+    """The pictures of a plan by name, as Vega-Lite specifications; jobs' pictures by the job's name."""
+    found: dict[str, Any] = {"jobs": {}, "fabrics": []}
+    if payload.get("ledger"):
+        found["ledger"] = charts.specification(charts.ledger_waterfall(payload))
+    if any(row["p50"] for row in payload["headline"]):
+        found["intervals"] = charts.specification(charts.headline_intervals(payload))
+    for job in payload["training"]:
+        ranking = charts.layout_ranking(job)
+        found["jobs"][job["name"]] = {
+            "step": charts.specification(charts.step_breakdown(job)),
+            "memory": charts.specification(charts.memory_bar(job)),
+            **({"layouts": charts.specification(ranking)} if ranking is not None else {}),
+        }
+    found["fabrics"] = [
+        charts.specification(charts.fabric_drawing(each)) for each in payload["fabrics"] if each["tiers"]
+    ]
+    return found
+
+
+def layouts(text: str, job: str | None) -> dict[str, Any]:
+    """The map of layouts of a training job, and its chart."""
+    from argosy.report.layout_chart import layout_heat_map
+    from argosy.study.layout_map import layout_map
+
+    found = layout_map(loads_sealed(text), job)
+    return {"map": found, "chart": charts.specification(layout_heat_map(found))}
+
+
+def timeline(text: str, job: str | None) -> dict[str, Any]:
+    """One step of a training job, stage by stage."""
+    from argosy.report.timeline import caption, chart
+    from argosy.study.timeline import timeline as run
+
+    payload, _ = run(loads_sealed(text), job)
+    return {
+        "caption": caption(payload),
+        "bubble_fraction": payload["bubble_fraction"],
+        "chart": charts.specification(chart(payload)),
+    }
+
+
+def life(text: str, replications: int) -> dict[str, Any]:
+    """Simulated lives of a job, and their charts."""
+    from argosy.planning.simulation import simulate
+    from argosy.report.lives import life_charts
+
+    answer = simulate(loads_sealed(text), replications)
+    return {
+        "life": answer,
+        "charts": {
+            name: charts.specification(each) for name, each in life_charts(answer).items() if each is not None
+        },
+    }
+
+
+def facility(text: str) -> dict[str, Any]:
+    """The facility second by second and month by month, and its charts."""
+    from argosy.planning.facility import facility_payload as run
+    from argosy.report import facility_charts as drawn
+
+    answer = run(loads_sealed(text))
+    pictures = {
+        "tree": drawn.tree_icicle,
+        "waveform": drawn.waveform,
+        "spectrum": drawn.spectrum,
+        "pue": drawn.pue_by_month,
+        "cap": drawn.cap_gain,
+    }
+    found = {name: chart(answer) for name, chart in pictures.items()} if answer.get("tree") else {}
+    return {
+        "facility": answer,
+        "charts": {name: charts.specification(each) for name, each in found.items() if each is not None},
+    }
+
+
+def compare(a: str, b: str) -> dict[str, Any]:
+    """Two plans and what differs between them, with the tables that the terminal shows."""
+    from argosy.planning import plan as run
+    from argosy.report.differences import headline, sections
+    from argosy.study.compare import compare as difference
+
+    left, right = (run(loads_sealed(text), DRAWS).payload for text in (a, b))
+    answer = difference(left, right)
+    return {
+        "diff": answer,
+        "headline": headline(answer),
+        "tables": [{"title": title, "heads": heads, "rows": rows} for title, heads, rows in sections(answer)],
+        "charts": {
+            side: charts.specification(charts.ledger_waterfall(each))
+            for side, each in (("a", left), ("b", right))
+            if each.get("ledger")
+        },
+    }
+
+
+def report(text: str, form: str) -> str:
+    """A plan as a page of its own, or as Markdown."""
+    from argosy.planning import plan as run
+    from argosy.report.html import plan_html
+    from argosy.report.markdown import plan_markdown
+
+    payload = run(loads_sealed(text), DRAWS).payload
+    return plan_html(payload) if form == "html" else plan_markdown(payload)
+
+
+def choices() -> dict[str, list[Any]]:
+    """What the form's fields may be: names of the catalog, and the schema's own words."""
+    from argosy.facts import Values, load_catalog
+    from argosy.planning.sites import known_sites
+    from argosy.spec import json_schema, model_names
+
+    sections = json_schema()["$defs"]
+    words = {
+        "policies": ("Reliability", "policy"),
+        "cooling": ("Facility", "cooling"),
+        "checkpoint": ("Checkpoint", "mode"),
+        "compute": ("Precision", "compute"),
+    }
+    return {
+        "models": model_names(),
+        "accelerators": [each.name for each in load_catalog().section("accelerators")],
+        "sites": known_sites(Values(load_catalog().facts)),
+        **{name: sections[section]["properties"][field]["enum"] for name, (section, field) in words.items()},
+    }
+
+
+def check(text: str) -> dict[str, Any]:
+    """The scenario's name, hash and values as they are taken."""
+    from argosy.spec.canonical import canonical
+
+    scenario = loads_sealed(text)
+    return {"name": scenario.name, "hash": scenario.hash, "inputs": canonical(scenario)}
+
+
+def change(text: str, changes: dict[str, Any]) -> dict[str, Any]:
+    """The text with fields changed, its comments kept."""
+    from argosy.spec.edit import edited
+
+    return {"text": edited(text, changes)}
+
+
+def diagnose(folder: str, text: str | None) -> dict[str, Any]:
+    """The diagnosis of a folder of files, against a scenario where one is given, and its charts."""
+    from pathlib import Path
+
+    from argosy.observe import diagnosis
+    from argosy.report.diagnosis_charts import diagnosis_charts
+
+    found = diagnosis.diagnose([Path(folder)], None if text is None else loads_sealed(text))
+    return {
+        "diagnosis": found.payload,
+        "charts": {
+            name: charts.specification(each)
+            for name, each in diagnosis_charts(found).items()
+            if each is not None
+        },
+    }

@@ -1,0 +1,73 @@
+// Charts: the report's own Vega-Lite specifications, drawn here without evaluating text as script.
+import { el } from "./dom.js";
+import { inTerms, word } from "./words.js";
+
+let loaded = null;
+const vega = () => (loaded ??= import("/vega.js"));
+const drawn = new Set();
+
+function themed(specification) {
+  const style = getComputedStyle(document.documentElement);
+  const ink = style.getPropertyValue("--ink").trim();
+  const line = style.getPropertyValue("--line").trim();
+  const config = specification.config ?? {};
+  return {
+    ...specification,
+    config: {
+      ...config,
+      axis: { ...config.axis, labelColor: ink, titleColor: ink, gridColor: line, domainColor: line, tickColor: line },
+      legend: { ...config.legend, labelColor: ink, titleColor: ink },
+      title: { ...config.title, color: ink },
+      text: { ...config.text, color: ink },
+    },
+  };
+}
+
+/** A figure of a specification; `clicked(datum)` hears clicks on marks. Pictures can be kept as SVG or PNG. */
+export function chart(specification, caption, clicked = null) {
+  const place = el("div", { class: "drawing" });
+  const keep = el("p", { class: "keep" });
+  const figure = el("figure", { role: "img", "aria-label": caption }, place, keep);
+  const draw = async () => {
+    const { vegaEmbed } = await vega();
+    const { view } = await vegaEmbed(place, themed(inTerms(specification)), {
+      ast: true, renderer: "svg", actions: false, defaultStyle: false,
+      tooltip: (handler, event, item, value) => tooltip(event, value),
+    });
+    place.querySelector("svg")?.setAttribute("aria-hidden", "true");
+    if (clicked) view.addEventListener("click", (event, item) => item?.datum && clicked(item.datum));
+    keep.replaceChildren(...["svg", "png"].map((kind) => el("button", { type: "button", class: "link", click: () => save(view, kind) },
+      word("keep.picture", { kind: kind.toUpperCase() }))));
+  };
+  figure.redraw = () => draw().catch((failure) => place.replaceChildren(String(failure)));
+  drawn.add(new WeakRef(figure));
+  figure.redraw();
+  return figure;
+}
+
+/** Draw all charts of the page again: the theme or the language changed. */
+export function redrawAll() {
+  for (const each of drawn) {
+    const figure = each.deref();
+    if (figure?.isConnected) figure.redraw();
+    else drawn.delete(each);
+  }
+}
+
+async function save(view, kind) {
+  const address = await view.toImageURL(kind, 2);
+  el("a", { href: address, download: `argosy.${kind}` }).click();
+}
+
+const bubble = el("div", { class: "bubble", role: "tooltip", hidden: true });
+document.body.append(bubble);
+
+function tooltip(event, value) {
+  const entries = value && typeof value === "object" ? Object.entries(value) : value ? [["", String(value)]] : [];
+  bubble.hidden = !entries.length;
+  if (bubble.hidden) return;
+  bubble.replaceChildren(...entries.map(([name, text]) => el("p", {}, name ? el("b", {}, `${name}: `) : null, String(text))));
+  const width = document.documentElement.clientWidth;
+  bubble.style.left = `${Math.max(4, Math.min(event.pageX + 12, width - bubble.offsetWidth - 8))}px`;
+  bubble.style.top = `${event.pageY + 12}px`;
+}

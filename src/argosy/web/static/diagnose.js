@@ -1,0 +1,47 @@
+// The Diagnose page: drop a cluster's files, get findings with evidence. They stay on this machine until deleted.
+import { remove, send } from "./ask.js";
+import { chart } from "./chart.js";
+import { el, problems, table } from "./dom.js";
+import { duration, percent, scaled } from "./format.js";
+import { state } from "./state.js";
+import { term, word } from "./words.js";
+
+/** Show the page in `root`. */
+export async function show(root) {
+  const result = el("div", { id: "answer" });
+  const against = el("input", { type: "checkbox", id: "against" });
+  const files = el("input", { type: "file", id: "files", multiple: true, change: () => run([...files.files]) });
+  const run = async (chosen) => {
+    if (!chosen.length) return;
+    const form = new FormData();
+    for (const file of chosen) form.append("files", file, file.name);
+    if (against.checked) form.append("text", state.text);
+    result.replaceChildren(el("p", {}, word("computing")));
+    try {
+      result.replaceChildren(...findings(await send("/diagnose", form), result));
+    } catch (failure) {
+      result.replaceChildren(problems(failure));
+    }
+  };
+  const drop = el("div", { class: "drop", dragover: (event) => event.preventDefault(), drop: (event) => { event.preventDefault(); run([...event.dataTransfer.files]); } },
+    el("p", {}, el("label", { for: "files" }, word("diagnose.drop"))), files);
+  root.replaceChildren(el("h1", {}, word("page.diagnose")), el("p", {}, word("diagnose.what")), drop,
+    el("p", {}, against, el("label", { for: "against" }, word("diagnose.against"))), result);
+}
+
+function findings({ id, diagnosis, charts }, place) {
+  const forget = el("button", { type: "button", click: async () => { await remove(`/diagnose/${encodeURIComponent(id)}`); place.replaceChildren(el("p", {}, word("deleted"))); } }, word("delete"));
+  const one = (each) => el("article", { class: `finding ${each.severity}` },
+    el("h3", {}, each.title), el("p", { class: "soft" }, [each.id, word("confidence", { share: percent(each.confidence) }), each.share_of_time === null ? "" : word("share", { share: percent(each.share_of_time) }), each.time_saved_s ? word("saves", { time: duration(each.time_saved_s) }) : ""].filter(Boolean).join("; ")),
+    each.advice ? el("p", {}, each.advice) : null,
+    el("ul", {}, each.evidence.map((where) => el("li", {}, el("code", {}, [where.path, where.line ?? where.event].filter((part) => part !== null && part !== undefined).join(":"))))));
+  const lines = [];
+  const walk = (node, level) => { lines.push([el("span", { class: `level-${Math.min(level, 4)}` }, term(node.name)), scaled(node.amount, ""), diagnosis.ledger.amount ? percent(node.amount / diagnosis.ledger.amount) : "–"]); node.children.forEach((child) => walk(child, level + 1)); };
+  if (diagnosis.ledger) walk(diagnosis.ledger, 0);
+  return [el("p", {}, forget), el("h2", { id: "findings" }, word("findings", { count: diagnosis.findings.length })),
+    ...(diagnosis.findings.length ? diagnosis.findings.map(one) : [el("p", {}, word("findings.none"))]),
+    ...(diagnosis.ledger ? [el("h2", {}, word("ledger")), table(["", "GPU-s", "%"], lines, [1, 2], word("ledger"))] : []),
+    ...Object.entries(charts).map(([name, each]) => chart(each, term(name))),
+    el("h2", {}, word("inputs")), table([word("path"), word("kind"), word("verdict"), word("events"), word("note")],
+      diagnosis.inputs.map((each) => [each.path, each.kind, each.status, String(each.events), each.problems.map((problem) => (typeof problem === "string" ? problem : problem.message)).slice(0, 3).join("; ")]), [3], word("inputs"))];
+}

@@ -1,0 +1,76 @@
+// The form on the left: every field with its unit, a slider where a number can slide, and the YAML text itself.
+import { post } from "./ask.js";
+import { el, problems } from "./dom.js";
+import { fields, place, valueAt } from "./fields.js";
+import { set, state } from "./state.js";
+import { word } from "./words.js";
+
+const GROUPS = ["fleet", "training", "life", "site"];
+
+/** The form for the scenario of `state`; it writes its changes there. */
+export function form() {
+  const told = el("div", {});
+  const box = el("div", { class: "fields" });
+  const area = el("textarea", { id: "yaml", rows: "18", spellcheck: "false", "aria-label": word("yaml"), input: () => soon() });
+  let timer = 0;
+  const soon = () => { clearTimeout(timer); timer = setTimeout(() => set(area.value), 700); };
+  const starts = el("select", { id: "start", change: (event) => event.target.value && set(state.starts[event.target.value]) },
+    el("option", { value: "" }, word("start.choose")), Object.keys(state.starts).map((name) => el("option", { value: name }, name)));
+
+  async function show() {
+    if (area.value !== state.text) area.value = state.text;
+    try {
+      const { inputs } = await post("/check", { text: state.text });
+      told.replaceChildren();
+      rebuild(fields(inputs, state.choices));
+    } catch (failure) {
+      told.replaceChildren(problems(failure));
+    }
+  }
+
+  function rebuild(found) {
+    const focused = document.activeElement?.id;
+    box.replaceChildren(...GROUPS.map((group) => el("fieldset", {}, el("legend", {}, word(`group.${group}`)),
+      found.filter((each) => each.group === group).map((each) => one(each, change)))));
+    if (focused && focused !== "yaml") document.getElementById(focused)?.focus();
+  }
+
+  async function change(field, value) {
+    try {
+      const changes = { [field.path]: value === "" ? null : value, ...(field.also ?? {}) };
+      const { text } = await post("/change", { text: state.text, changes });
+      set(text);
+    } catch (failure) {
+      told.replaceChildren(problems(failure));
+    }
+  }
+
+  const node = el("form", { class: "form", submit: (event) => event.preventDefault() },
+    el("p", {}, el("label", { for: "start" }, word("start")), starts), box, told,
+    el("details", { class: "text" }, el("summary", {}, word("yaml")), area));
+  return { node, show };
+}
+
+/** One field: its label, what can be typed or chosen, and its slider. */
+function one(field, change) {
+  const id = `field-${field.key}`;
+  const label = el("label", { for: id }, word(`field.${field.key}`));
+  if (field.choices) {
+    const options = field.choices.includes(field.value ?? "") || field.value === null ? field.choices : [field.value, ...field.choices];
+    const select = el("select", { id, change: (event) => change(field, typed(event.target.value)) },
+      options.map((each) => el("option", { value: each, selected: each === (field.value ?? "") }, each === "" ? word("auto") : String(each))));
+    return el("p", { class: "field" }, label, select);
+  }
+  const shown = field.value === null || field.value === undefined ? "" : field.shown ? field.shown(field.value) : String(field.value);
+  const input = el("input", { id, value: shown, placeholder: word("auto"), autocomplete: "off", change: (event) => change(field, typed(event.target.value.trim())) });
+  const slider = el("input", {
+    type: "range", min: "0", max: "1000", "aria-label": word(`field.${field.key}`), "aria-valuetext": shown || word("auto"), tabindex: "0", id: `${id}-slider`,
+    value: String(field.value ? place(field.slider, field.value) : 500),
+    input: (event) => { input.value = field.slider.written(valueAt(field.slider, Number(event.target.value))); event.target.setAttribute("aria-valuetext", input.value); },
+    change: (event) => change(field, typed(String(field.slider.written(valueAt(field.slider, Number(event.target.value)))))),
+  });
+  return el("p", { class: "field" }, label, input, slider);
+}
+
+/** A number where the text is one: the file then has a number, not text. */
+const typed = (text) => (text !== "" && !Number.isNaN(Number(text)) ? Number(text) : text);

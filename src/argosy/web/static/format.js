@@ -1,0 +1,39 @@
+// Numbers as people read them: a few digits, a prefix, the unit always beside.
+import { language } from "./words.js";
+
+const PREFIXES = [[1e18, "E"], [1e15, "P"], [1e12, "T"], [1e9, "G"], [1e6, "M"], [1e3, "k"]];
+const plain = (value, digits = 3) =>
+  value.toLocaleString(language() === "zh" ? "zh-CN" : "en", { maximumSignificantDigits: digits });
+
+export const count = (value) => Math.round(value).toLocaleString("en");
+export const percent = (value) => `${(100 * value).toFixed(1)} %`;
+export const gibibytes = (value) => `${(value / 2 ** 30).toFixed(1)} GiB`;
+
+export function scaled(value, unit, digits = 3) {
+  for (const [factor, prefix] of PREFIXES) if (Math.abs(value) >= factor) return `${plain(value / factor, digits)} ${prefix}${unit}`;
+  return `${plain(value, digits)} ${unit}`.trim();
+}
+
+export function dollars(value) {
+  for (const [factor, suffix] of [[1e9, " B"], [1e6, " M"], [1e3, " k"]])
+    if (Math.abs(value) >= factor) return `$${plain(value / factor)}${suffix}`;
+  return `$${value.toFixed(2)}`;
+}
+
+export function duration(seconds) {
+  for (const [limit, factor, unit] of [[1e-3, 1e-6, "µs"], [1, 1e-3, "ms"], [120, 1, "s"], [7200, 60, "min"], [172800, 3600, "h"]])
+    if (seconds < limit) return `${plain(seconds / factor)} ${unit}`;
+  return `${plain(seconds / 86400)} d`;
+}
+
+const WRITERS = {
+  days: (value) => plain(value), fraction: percent, usd: dollars, s: duration,
+  gpu_hours: (value) => scaled(value, ""), w: (value) => scaled(value, "W"), kg: (value) => `${plain(value / 1e3)} t`,
+  usd_per_million_tokens: (value) => `$${plain(value)}`, usd_per_gpu_hour: (value) => `$${plain(value)}`,
+};
+
+/** A number by the unit's key of the contract. */
+export function quantity(value, unit) {
+  if (value === null || value === undefined) return "–";
+  return (WRITERS[unit] ?? ((each) => `${plain(each)} ${unit}`))(value);
+}

@@ -1,0 +1,30 @@
+// All interface text, one catalogue a language; and the terms of answers and charts that have a name in each.
+
+let catalogue = { words: {}, terms: {} };
+
+export const language = () => document.documentElement.lang.slice(0, 2);
+
+/** Load a language's catalogue and put its words into the page's fixed parts. */
+export async function speak(code) {
+  catalogue = await (await fetch(`/static/words/${code}.json`)).json();
+  document.documentElement.lang = code === "zh" ? "zh-CN" : code;
+  for (const node of document.querySelectorAll("[data-word]")) node.textContent = word(node.dataset.word);
+  for (const node of document.querySelectorAll("[data-label]")) node.setAttribute("aria-label", word(node.dataset.label));
+}
+
+/** The word for a key, with {names} filled in; the key itself shows what is missing. */
+export function word(key, values = {}) {
+  return (catalogue.words[key] ?? key).replace(/\{(\w+)\}/g, (_, name) => values[name] ?? "");
+}
+
+/** A term of the server (a ledger's line, a chart's axis) in the language of the page, or as it is. */
+export const term = (text) => catalogue.terms[text] ?? text;
+
+/** A copy of a chart's specification with every known term in the language of the page. */
+export function inTerms(value) {
+  if (typeof value === "string") return term(value);
+  if (Array.isArray(value)) return value.map(inTerms);
+  if (value && typeof value === "object")
+    return Object.fromEntries(Object.entries(value).map(([key, each]) => [key, inTerms(each)]));
+  return value;
+}
