@@ -10,11 +10,12 @@ from typing import Any
 
 import numpy as np
 
-from argosy.ledger import Ledger
+from argosy.ledger import Interval, Ledger
 from argosy.observe.attribution import trace_parts, waterfall
 from argosy.observe.attribution_other import log_waterfall, table_waterfall
 from argosy.observe.findings import Finding, find_all
 from argosy.observe.observed import Observed
+from argosy.observe.pictures import intervals, pictures
 from argosy.observe.planned import bounds, compared, plan_of
 from argosy.observe.records import Batch
 from argosy.spec import Scenario
@@ -71,8 +72,15 @@ class Diagnosis:
             "against": against,
             "goodput": self.goodput,
             "what_if": _what_if(observed),
+            "pictures": pictures(
+                observed, [rank for each in self.findings for rank in each.culprit.everybody]
+            ),
             "notes": list(self.notes),
         }
+
+    def timeline(self) -> list[Interval]:
+        """The recorded slices of every rank on the common clock, for a viewer of traces."""
+        return intervals(self.observed.alignment) if self.observed.alignment is not None else []
 
 
 def diagnose(
@@ -83,8 +91,11 @@ def diagnose(
 ) -> Diagnosis:
     """Read files and folders and diagnose them. NothingReadableError where none of them can be used."""
     from argosy.observe.gather import gather
+    from argosy.observe.readers.prometheus_server import is_address, read_server
 
-    batches = gather(paths, executor, progress=progress)
+    every = [str(path) for path in paths]
+    batches = [read_server(path) for path in every if is_address(path)]
+    batches += gather([path for path in every if not is_address(path)], executor, progress=progress)
     if not any(_holds(batch) for batch in batches):
         raise NothingReadableError(_unreadable(batches))
     return diagnosed(batches, against)

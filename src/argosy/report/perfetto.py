@@ -6,7 +6,7 @@ track_event/track_descriptor, track_event/process_descriptor}.proto. Wire format
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from argosy.ledger import Interval
 from argosy.training.orders import kind
@@ -45,11 +45,11 @@ def nested(field: int, content: bytes | str) -> bytes:
     return varint(field << 3 | _LENGTH) + varint(len(data)) + data
 
 
-def trace(timeline: Sequence[Interval], title: str) -> bytes:
+def trace(timeline: Sequence[Interval], title: str, category: Callable[[str], str] = kind) -> bytes:
     """The bytes of a Perfetto trace: one process called `title`, one track a place, one slice an interval.
 
-    Times are whole ns; slices on one track are not nested and are written in order of time. The category is
-    the state's kind (`training.orders.kind`).
+    Times are whole ns; slices on one track are not nested and are written in order of time. `category`: of a
+    state, in words (that of a schedule's operation, unless said otherwise).
     """
     places = sorted({each.place for each in timeline}, key=_natural)
     tracks = {place: _PROCESS_UUID + 1 + i for i, place in enumerate(places)}
@@ -64,7 +64,7 @@ def trace(timeline: Sequence[Interval], title: str) -> bytes:
     for each in timeline:
         start, end = (round(seconds * 1e9) for seconds in (each.start_s, each.end_s))
         track = whole(_TRACK, tracks[each.place])
-        begin = whole(_TYPE, _BEGIN) + track + nested(_CATEGORY, kind(each.state)) + nested(_NAME, each.state)
+        begin = whole(_TYPE, _BEGIN) + track + nested(_CATEGORY, category(each.state)) + nested(_NAME, each.state)
         events.append((start, 1, begin))
         events.append((end, 0, whole(_TYPE, _END) + track))
     for time, _, event in sorted(events, key=lambda item: item[:2]):  # of equal times, ends come first

@@ -43,7 +43,7 @@ def saves(log: TrainingLog) -> list[tuple[LogEvent, float]]:
 def _of_log(log: TrainingLog) -> list[Finding]:
     saved = saves(log)
     training = float(np.nansum(log.step_time_s))
-    if not saved or not training:
+    if not saved or not training or len(log.iteration) < 2 * thresholds.ENOUGH_STEPS:
         return []
     seconds = float(sum(each for _, each in saved))
     elapsed = training + seconds

@@ -27,6 +27,11 @@ class Culprit:
         """Whether the finding blames no part of the job."""
         return self.rank is None and self.node is None and self.stage is None and self.link is None
 
+    @property
+    def everybody(self) -> tuple[int, ...]:
+        """All blamed ranks."""
+        return self.ranks or (() if self.rank is None else (self.rank,))
+
     def to_dict(self) -> dict[str, Any]:
         """The contract's `culprit`."""
         return {
@@ -34,11 +39,11 @@ class Culprit:
             "node": self.node,
             "stage": self.stage,
             "link": self.link,
-            "ranks": list(self.ranks or (() if self.rank is None else (self.rank,))),
+            "ranks": list(self.everybody),
         }
 
     def __str__(self) -> str:
-        ranks = self.ranks or (() if self.rank is None else (self.rank,))
+        ranks = self.everybody
         shown = ", ".join(str(rank) for rank in ranks[:6]) + (
             f" and {len(ranks) - 6} more" if len(ranks) > 6 else ""
         )

@@ -76,13 +76,23 @@ def _bound(observed: Observed, log: TrainingLog, name: str) -> float | None:
     """Seconds that the exchange of the embedding's gradient takes over one card; None where sizes are not known."""
     if "embedding" not in name:
         return None
-    vocabulary, hidden = number(log.settings, "vocabulary"), number(log.settings, "hidden")
-    if not vocabulary or not hidden:
+    elements = _embedding(log)
+    if not elements:
         return None
-    size = (
-        vocabulary * hidden / (number(log.settings, "tensor") or 1.0) * 2 * _BYTES
-    )  # full precision at most
+    size = elements * 2 * _BYTES  # full precision at most
     device = observed.device()
     rate = observed.fact(f"accelerators.{device}.nic_bandwidth") if device else None
     # Without a device: one card of 100 Gb/s, the slowest that clusters of this kind had (Summit, Jean Zay).
     return float(all_reduce_wire_share(2) * size * 8.0 / (rate or 100e9))
+
+
+def _embedding(log: TrainingLog) -> float | None:
+    """Elements of the embedding on one rank: from vocabulary and width, else what the outer stages hold beyond the others."""
+    vocabulary, hidden = number(log.settings, "vocabulary"), number(log.settings, "hidden")
+    if vocabulary and hidden:
+        return vocabulary * hidden / (number(log.settings, "tensor") or 1.0)
+    shards = log.settings.get("parameters_by_shard")
+    if not isinstance(shards, dict) or len(shards) < 3:
+        return None
+    counts = np.array([float(each) for each in shards.values()])
+    return float(counts.max() - np.median(counts)) or None

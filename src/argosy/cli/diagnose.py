@@ -1,0 +1,105 @@
+"""`argosy diagnose`: give it the cluster's own files, get where the time went and who is to blame."""
+
+from __future__ import annotations
+
+import json
+import sys
+from contextlib import nullcontext
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+BAD_INPUT, BUG = 1, 70
+_MANY = 8  # files from which processes read them
+
+
+def diagnose(
+    paths: Annotated[
+        list[str],
+        typer.Argument(
+            help="Files and folders: traces, logs, dumps, metrics; or the http address of a Prometheus server.",
+            show_default=False,
+        ),
+    ],
+    against: Annotated[
+        Path | None, typer.Option("--against", help="The scenario that was planned: compare line by line.")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON and nothing else.")] = False,
+    as_markdown: Annotated[bool, typer.Option("--md", help="Print Markdown, for a ticket.")] = False,
+    html: Annotated[
+        Path | None, typer.Option("--html", help="Also write a page with pictures to this file.")
+    ] = None,
+    perfetto: Annotated[
+        Path | None,
+        typer.Option("--perfetto", help="Also write the aligned ranks as a trace for ui.perfetto.dev."),
+    ] = None,
+) -> None:
+    """Where the time and the MFU of a running job went, who is to blame, and what a repair would save."""
+    from argosy.observe.diagnosis import NothingReadableError
+    from argosy.observe.diagnosis import diagnose as run
+
+    scenario = None
+    if against is not None:
+        from argosy import load
+
+        scenario = load(against)
+    if missing := [path for path in paths if "://" not in path and not Path(path).exists()]:
+        for path in missing:
+            print(f"{path}: no such file or folder", file=sys.stderr)
+        raise typer.Exit(BAD_INPUT)
+    try:
+        with _workers(paths) as workers:
+            found = run(paths, scenario, workers, _tell)
+    except NothingReadableError as error:
+        print(error, file=sys.stderr)
+        raise typer.Exit(BAD_INPUT) from None
+    answer = found.to_dict()
+    if as_json:
+        print(json.dumps(answer, indent=1, ensure_ascii=False, allow_nan=False))
+    elif as_markdown:
+        from argosy.report.diagnosis import markdown
+
+        print(markdown(answer), end="")
+    else:
+        from argosy.cli.diagnose_text import show
+
+        show(answer)
+    if html is not None:
+        from argosy.report.diagnosis_html import diagnosis_html
+
+        html.write_text(diagnosis_html(answer), encoding="utf-8")
+        print(f"argosy: wrote {html}", file=sys.stderr)
+    if perfetto is not None:
+        from argosy.report.perfetto import trace
+
+        perfetto.write_bytes(trace(found.timeline(), "observed step, aligned ranks", lambda name: "observed"))
+        print(f"argosy: wrote {perfetto}", file=sys.stderr)
+    if bugs := [
+        problem.traceback for each in found.observed.inputs for problem in each.problems if problem.traceback
+    ]:
+        print(bugs[0], file=sys.stderr)
+        raise typer.Exit(BUG)
+
+
+def _workers(paths: list[str]) -> Any:
+    """Processes where many files are to be read, else this one."""
+    from itertools import islice
+
+    files = (file for path in paths if Path(path).is_dir() for file in Path(path).rglob("*"))
+    if len(paths) + sum(1 for _ in islice(files, _MANY)) < _MANY:
+        return nullcontext()
+    from concurrent.futures import ProcessPoolExecutor
+
+    return ProcessPoolExecutor()
+
+
+def _tell(done: int, of: int) -> None:
+    """Progress of many files, on one line of stderr."""
+    if of > 8 and (done % max(of // 20, 1) == 0 or done == of):
+        end = "\n" if done == of else "\r"
+        print(
+            f"argosy: {done:,} of {of:,} files read",
+            end=end if sys.stderr.isatty() else "\n",
+            file=sys.stderr,
+        )
