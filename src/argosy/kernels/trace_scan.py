@@ -161,7 +161,7 @@ def nanoseconds(data, at, end):  # type: ignore[no-untyped-def]
         scaled = ns * 10.0**power
         if scaled > _LARGEST_US * 1000.0:
             return False, 0, False
-        ns, at = np.int64(round(scaled)), end
+        ns, at = int(scaled + 0.5), end
     return found and at == end, -ns if negative else ns, digits > 0
 
 

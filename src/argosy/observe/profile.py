@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -16,7 +16,8 @@ from argosy.observe import names
 from argosy.observe.intervals import Union, gaps, together, union
 from argosy.observe.records import ACTIVITIES, Collectives, Floats, Position, RankTrace, Whole
 
-NANO = 1e-9  # s per ns
+NANO = np.float64(1e-9)  # s per ns
+_NEVER = np.iinfo(np.int64).max
 MOST_KERNELS = 300  # names kept one by one
 MOST_DEVICE_SLICES, MOST_HOST_SLICES = 3_000, 1_000
 MOST_MARKS = 10_000
@@ -47,8 +48,15 @@ class Device:
 
     def picked(self, order: Any) -> Device:
         """The entries that `order` (indices or flags) picks."""
-        columns = (self.start, self.end, self.name, self.launched, self.stream, self.event)
-        return Device(*(column[order] for column in columns), self.names)
+        return replace(
+            self,
+            start=self.start[order],
+            end=self.end[order],
+            name=self.name[order],
+            launched=self.launched[order],
+            stream=self.stream[order],
+            event=self.event[order],
+        )
 
 
 @dataclass(slots=True)
@@ -134,28 +142,27 @@ def steps(profile: Profile, device: Device) -> Windows:
     ]
     if not found:
         start, end = profile.span or _extent(profile, device)
-        return Windows(*(np.array([each], np.int64) for each in (0, start, max(end, start))))
-    number, start, end = (np.array(column, np.int64) for column in zip(*found, strict=True))
-    owner = np.where(device.launched >= 0, np.searchsorted(start, device.launched, "right") - 1, -1)
-    owner = np.where((owner >= 0) & (device.launched < end[np.maximum(owner, 0)]), owner, -1)
+        return Windows(_one(0), _one(start), _one(max(end, start)))
+    table = np.array(found, np.int64)
+    number, starts, ends = table[:, 0], table[:, 1], table[:, 2]
+    owner = np.searchsorted(starts, device.launched, "right") - 1
+    owner[(device.launched < 0) | (owner < 0) | (device.launched >= ends[np.maximum(owner, 0)])] = -1
     launched = owner >= 0
-    first = np.full(len(start), np.iinfo(np.int64).max)
+    first = np.full(len(starts), _NEVER)
     np.minimum.at(first, owner[launched], device.start[launched])
-    begins = np.where((first < np.iinfo(np.int64).max) & (first >= start), first, start)
-    begins[0] = start[0]
+    begins = np.where((first < _NEVER) & (first >= starts), first, starts)
+    begins[0] = starts[0]
     begins = np.maximum.accumulate(begins)
-    last = int(end[-1])
-    of_last = owner == len(start) - 1
-    if of_last.any():
-        last = max(last, int(device.end[of_last].max()))
-    ends = np.append(begins[1:], max(last, int(begins[-1])))
+    last = max(int(ends[-1]), int(begins[-1]), _latest(device, owner, len(starts) - 1))
+    closes = np.append(begins[1:], last)
     # A profiler that pauses between steps leaves a hole, which no step pays for.
-    paused = np.append(start[1:] - end[:-1] > np.maximum(end - start, 1)[:-1], False)
-    host_end = np.array(
-        [max(int(end[i]), _latest(device, owner, i)) for i in np.nonzero(paused)[0]], np.int64
-    )
-    ends[paused] = np.minimum(ends[paused], host_end)
-    return Windows(number, begins, ends)
+    for i in np.nonzero(starts[1:] - ends[:-1] > np.maximum(ends - starts, 1)[:-1])[0].tolist():
+        closes[i] = min(int(closes[i]), max(int(ends[i]), _latest(device, owner, i)))
+    return Windows(number, begins, closes)
+
+
+def _one(value: int) -> Whole:
+    return np.array([value], np.int64)
 
 
 def _latest(device: Device, owner: Whole, step: int) -> int:

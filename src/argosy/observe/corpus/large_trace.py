@@ -123,7 +123,7 @@ def write(path: Path, size: int, rank: int = 0, world: int = 8) -> int:
     return events
 
 
-def _put(file: IO[bytes], text: str) -> int:
+def _put(file: IO[bytes] | gzip.GzipFile, text: str) -> int:
     return file.write(text.encode())
 
 

@@ -75,7 +75,7 @@ class _Machine:
                 partial.setdefault(key, value)
         listed = partial.get("entries")
         if isinstance(listed, list) and not listed:
-            listed.extend(each for each in waiting if isinstance(each, dict) and each is not listed)
+            listed.extend(each for each in waiting if isinstance(each, dict))
         return partial
 
     # --- reading ---
@@ -229,7 +229,7 @@ _OPERATIONS: dict[int, Any] = {
         "\x8c": lambda m: _text(m, m.number(1)),
         "X": lambda m: _text(m, m.number(4)),
         "\x8d": lambda m: _text(m, m.number(8)),
-        "V": lambda m: m.stack.append(m.line().decode("utf-8", "replace")),
+        "V": lambda m: m.stack.append(m.line().decode("raw_unicode_escape", "replace")),
         "C": lambda m: _bytes(m, m.number(1)),
         "B": lambda m: _bytes(m, m.number(4)),
         "\x8e": lambda m: _bytes(m, m.number(8)),
