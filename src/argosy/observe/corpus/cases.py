@@ -6,17 +6,22 @@ import json
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 from zlib import crc32
 
 import numpy as np
 
-from argosy.observe.corpus import plants
+from argosy.observe.corpus import incidents, plants
 from argosy.observe.corpus.families import FAMILIES, Family
 from argosy.observe.corpus.faults import Fault
 from argosy.observe.corpus.job import Healthy, healthy
 from argosy.observe.corpus.kineto import write_trace
+from argosy.observe.corpus.library import write_nccl
+from argosy.observe.corpus.logs import Life, write_log
+from argosy.observe.corpus.machines import write_dcgm, write_nccl_tests
 from argosy.observe.corpus.noise import clock
 from argosy.observe.corpus.replay import RankRun, Replay
+from argosy.observe.corpus.table import write_table
 from argosy.observe.corpus.truth import Culprits, Expected, Truth
 
 __all__ = ["KINDS", "Case", "Culprits", "Expected", "Truth", "cases", "write_case"]
@@ -27,30 +32,65 @@ STATED_EFFECT = 0.03
 
 @dataclass(frozen=True)
 class Kind:
-    """A kind of cause: its `strengths` (what they mean is in `plants`), how it is planted, where it can occur."""
+    """A kind of cause: its `strengths` (what they mean stands at its function), how it is made, where it can occur.
+
+    `plant`: in the replay, seen in traces and logs; `table`: the same, written as an operation table alone; `incident`: as
+    logs, dumps and metrics. `pipeline`: only where there is one; `logs`: only where the framework prints what it needs.
+    """
 
     name: str
-    plant: plants.Plant
     strengths: tuple[float, ...]
-    pipeline: bool = False  # whether it needs a pipeline
+    plant: plants.Plant | None = None
+    incident: incidents.Incident | None = None
+    pipeline: bool = False
+    table: bool = False
+    logs: tuple[str, ...] = ()
 
 
+_MEGATRON = ("megatron", "megatron-2022")
 KINDS = {
     kind.name: kind
     for kind in (
-        Kind("healthy", plants.healthy, (1.0, 2.0)),
-        Kind("slow-gpu", plants.slow_gpu, (1.05, 1.1, 1.25, 1.5)),
-        Kind("slow-node", plants.slow_node, (1.05, 1.15, 1.4)),
-        Kind("uneven-stage", plants.uneven_stage, (1.08, 1.2, 1.4), pipeline=True),
-        Kind("sequence-imbalance", plants.sequence_imbalance, (0.05, 0.15, 0.4)),
-        Kind("slow-link", plants.slow_link, (0.5, 0.25, 0.1)),
-        Kind("socket-fallback", plants.socket_fallback, (0.5, 1.0)),
-        Kind("low-bus-bandwidth", plants.low_bus_bandwidth, (2.0, 4.0)),
-        Kind("data-starvation", plants.data_starvation, (0.05, 0.15, 0.4)),
-        Kind("host-bound", plants.host_bound, (0.7, 1.0, 1.5)),
-        Kind("recompilation", plants.recompilation, (0.1, 0.5, 1.5)),
-        Kind("gc-pause", plants.gc_pause, (0.1, 0.25, 0.5)),
-        Kind("throttling", plants.throttling, (1.1, 1.3)),
+        Kind("healthy", (1.0, 2.0), plants.healthy),
+        Kind("slow-gpu", (1.05, 1.1, 1.25, 1.5), plants.slow_gpu),
+        Kind("slow-node", (1.05, 1.15, 1.4), plants.slow_node),
+        Kind("uneven-stage", (1.08, 1.2, 1.4), plants.uneven_stage, pipeline=True),
+        Kind("sequence-imbalance", (0.02, 0.05, 0.15, 0.4), plants.sequence_imbalance),
+        Kind("slow-link", (0.5, 0.25, 0.1), plants.slow_link),
+        Kind("socket-fallback", (0.5, 1.0), plants.socket_fallback),
+        Kind("low-bus-bandwidth", (2.0, 4.0), plants.low_bus_bandwidth),
+        Kind("data-starvation", (0.05, 0.15, 0.4), plants.data_starvation),
+        Kind("host-bound", (0.7, 1.0, 1.5), plants.host_bound),
+        Kind("recompilation", (0.1, 0.5, 1.5), plants.recompilation),
+        Kind("gc-pause", (0.1, 0.25, 0.5), plants.gc_pause),
+        Kind("throttling", (1.1, 1.3), plants.throttling),
+        Kind("table-healthy", (1.0, 2.0), plants.healthy, pipeline=True, table=True),
+        Kind("table-slow-gpu", (1.05, 1.25, 1.5), plants.slow_worker, pipeline=True, table=True),
+        Kind("table-uneven-stage", (1.08, 1.2, 1.4), plants.uneven_stage, pipeline=True, table=True),
+        Kind(
+            "table-sequence-imbalance",
+            (0.05, 0.15, 0.4),
+            plants.sequence_imbalance,
+            pipeline=True,
+            table=True,
+        ),
+        Kind("healthy-run", (1.0, 2.0), incident=incidents.healthy_run),
+        Kind("mfu-drift", (0.02, 0.06, 0.15), incident=incidents.mfu_drift),
+        Kind("checkpoint-long", (0.01, 0.06, 0.2), incident=incidents.checkpoint_long),
+        Kind("checkpoint-rare", (0.2, 0.4), incident=incidents.checkpoint_rare),
+        Kind("recompute", (0.33,), incident=incidents.recompute, logs=_MEGATRON),
+        Kind(
+            "timer-misattribution",
+            (8.0, 16.0),
+            incident=incidents.timer_misattribution,
+            pipeline=True,
+            logs=_MEGATRON,
+        ),
+        Kind("bubble", (8.0, 16.0), incident=incidents.bubble, pipeline=True, logs=_MEGATRON),
+        Kind("hang-missing", (1.0, 2.0), incident=incidents.hang_missing),
+        Kind("hang-mismatch", (1.0, 2.0), incident=incidents.hang_mismatch),
+        Kind("xid", (79.0, 94.0, 48.0, 119.0), incident=incidents.xid),
+        Kind("contradiction", (1.0, 2.0, 3.0), incident=incidents.contradiction),
     )
 }
 
@@ -80,7 +120,7 @@ def cases(
         family = FAMILIES[name]
         for kind_name in kinds or KINDS:
             kind = KINDS[kind_name]
-            if kind.pipeline and family.work.pp == 1:
+            if (kind.pipeline and family.work.pp == 1) or (kind.logs and family.log not in kind.logs):
                 continue
             for strength in kind.strengths:
                 for copy in range(copies):
@@ -92,23 +132,52 @@ def write_case(case: Case, folder: Path) -> Truth:
     files = folder / "files"
     files.mkdir(parents=True, exist_ok=True)
     rng = np.random.default_rng(crc32(case.name.encode()))
-    job = healthy(case.family.work)
-    planted = case.kind.plant(case.family, job, case.strength, rng)
-    runs = Replay(job, planted.fault, case.family.noise, rng, case.family.steps).run()
-    write_traces(case.family, job, runs, files, rng)
-    effect = mean_step_s(runs) / healthy_step_s(case.family) - 1
-    truth = Truth(
-        case.family.name,
-        case.family.set_aside,
-        case.kind.name,
-        case.strength,
-        effect,
-        effect >= STATED_EFFECT,
-        planted.expected,
-        planted.tolerated,
-    )
+    if case.kind.incident:
+        happened = case.kind.incident(case.family, case.strength, files, rng)
+        truth = _truth(case, happened.effect, happened.expected, happened.tolerated)
+    else:
+        truth = _planted(case, files, rng)
     (folder / "truth.json").write_text(json.dumps(truth.to_dict(), indent=1), encoding="utf-8")
     return truth
+
+
+def _planted(case: Case, files: Path, rng: np.random.Generator) -> Truth:
+    family, kind = case.family, case.kind
+    assert kind.plant is not None
+    job = healthy(family.work)
+    planted = kind.plant(family, job, case.strength, rng)
+    runs = Replay(job, planted.fault, family.noise, rng, family.steps).run()
+    step_s, healthy_s = mean_step_s(runs), healthy_step_s(family)
+    tolerated = planted.tolerated + (("bubble",) if family.work.pp > 1 else ())
+    if kind.table:
+        write_table(files / "operations.parquet", job, runs)
+    else:
+        write_traces(family, job, runs, files, rng)
+        _beside(family, job, planted.extras, step_s, files, rng)
+    return _truth(case, step_s / healthy_s - 1, planted.expected, tolerated)
+
+
+def _beside(
+    family: Family, job: Healthy, extras: dict[str, Any], step_s: float, files: Path, rng: np.random.Generator
+) -> None:
+    """What lies beside the traces: the log of the same run, NCCL's start, and what shows the cause besides."""
+    times = step_s * np.exp(rng.normal(0.0, 0.01, 100))
+    write_log(family.log, files / "train.log", job, Life(times), rng)
+    write_nccl(files / "nccl.log", family, extras.get("sockets", ()))
+    if "hot" in extras:
+        write_dcgm(files / "dcgm.prom", family, rng, extras["hot"], extras["clock"])
+    if "bus" in extras:
+        write_nccl_tests(files / "all_reduce.txt", family, job, extras["bus"])
+
+
+def _truth(
+    case: Case, effect: float | None, expected: tuple[Expected, ...], tolerated: tuple[str, ...]
+) -> Truth:
+    stated = bool(expected) and (effect is None or effect >= STATED_EFFECT)
+    family = case.family
+    return Truth(
+        family.name, family.set_aside, case.kind.name, case.strength, effect, stated, expected, tolerated
+    )
 
 
 def write_traces(

@@ -46,6 +46,18 @@ def slow_gpu(family: Family, job: Healthy, strength: float, rng: np.random.Gener
     return Planted(replace(fault, compute=compute), (found,))
 
 
+def slow_worker(family: Family, job: Healthy, strength: float, rng: np.random.Generator) -> Planted:
+    """One worker of an operation table, a whole tensor-parallel group, computes slower by a factor."""
+    first = int(rng.integers(family.work.gpus // family.work.tp)) * family.work.tp
+    ranks = tuple(range(first, first + family.work.tp))
+    fault = _none(family)
+    compute = fault.compute.copy()
+    compute[:, list(ranks)] *= strength
+    return Planted(
+        replace(fault, compute=compute), (Expected(("straggler-rank",), Culprits(ranks=ranks), named=True),)
+    )
+
+
 def slow_node(family: Family, job: Healthy, strength: float, rng: np.random.Generator) -> Planted:
     """All accelerators of one node compute slower by a factor: a fan, a power cap, a busy host."""
     node = int(rng.integers(family.nodes))
@@ -84,7 +96,10 @@ def slow_link(family: Family, job: Healthy, strength: float, rng: np.random.Gene
     link = fault.link.copy()
     link[rank] = strength
     culprits = Culprits(ranks=(rank,), nodes=(family.node_of(rank),))
-    return Planted(replace(fault, link=link), (Expected(("slow-link",), culprits),), ("low-bus-bandwidth",))
+    # Where all ranks are one group, one slow NIC and a slow network look the same in every trace.
+    alone = len(job.groups()["data"]) == 1 and family.work.pp == 1
+    ids = ("slow-link", "low-bus-bandwidth") if alone else ("slow-link",)
+    return Planted(replace(fault, link=link), (Expected(ids, culprits),), ("low-bus-bandwidth",))
 
 
 def socket_fallback(family: Family, job: Healthy, strength: float, rng: np.random.Generator) -> Planted:
