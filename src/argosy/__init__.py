@@ -6,6 +6,7 @@
 >>> scenario = argosy.load("examples/llama3-405b.yaml")  # doctest: +SKIP
 >>> answer = argosy.plan(scenario)                       # doctest: +SKIP
 >>> lives = argosy.simulate(scenario)                    # doctest: +SKIP
+>>> fleet = argosy.serve(scenario)                       # doctest: +SKIP
 >>> argosy.compare(answer, argosy.plan(other))           # doctest: +SKIP
 
 Heavy libraries load where they are used, so importing this package stays cheap.
@@ -14,7 +15,7 @@ Heavy libraries load where they are used, so importing this package stays cheap.
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from argosy.api import Plan, calibrate, compare, plan, recommend, sensitivity, simulate
+    from argosy.api import Plan, calibrate, compare, plan, recommend, sensitivity, serve, simulate
     from argosy.facts import Fact
     from argosy.ledger import Ledger
     from argosy.spec.load import load, loads
@@ -34,6 +35,7 @@ __all__ = [
     "plan",
     "recommend",
     "sensitivity",
+    "serve",
     "simulate",
 ]
 
@@ -44,7 +46,8 @@ _HOME = {
     "load": "argosy.spec",
     "loads": "argosy.spec",
     **dict.fromkeys(
-        ("Plan", "calibrate", "compare", "plan", "recommend", "sensitivity", "simulate"), "argosy.api"
+        ("Plan", "calibrate", "compare", "plan", "recommend", "sensitivity", "serve", "simulate"),
+        "argosy.api",
     ),
 }
 

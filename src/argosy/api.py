@@ -51,6 +51,13 @@ def simulate(scenario: Scenario, replications: int = 1000, seed: int = 0, **opti
     return Answer(run(scenario, replications, seed, **options))
 
 
+def serve(scenario: Scenario, service: str | None = None, seeds: int = 5, **options: Any) -> Answer:
+    """The fleet of a service, as `argosy serving`; see `argosy.planning.serving.serving_payload`."""
+    from argosy.planning.serving import serving_payload as run
+
+    return Answer(run(scenario, service, seeds, **options))
+
+
 def compare(a: Plan | Mapping[str, Any], b: Plan | Mapping[str, Any]) -> Answer:
     """What differs between two plans, as `argosy diff`; see `argosy.study.compare`."""
     from argosy.study.compare import compare as run

@@ -31,6 +31,11 @@ COMMANDS: dict[str, tuple[str, str, str]] = {
         "Simulate a job's life: when it finishes, where the time goes, what to fix first.",
         "Decide",
     ),
+    "serving": (
+        "argosy.cli.serving:serving",
+        "Size an inference fleet: replicas, spares, latencies, dollars per million tokens, under a trace.",
+        "Decide",
+    ),
     "diff": (
         "argosy.cli.diff:diff",
         "Compare two scenarios or saved plans: changed inputs, losses, days and dollars.",

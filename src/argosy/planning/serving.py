@@ -30,6 +30,7 @@ from argosy.spec.canonical import canonical
 
 SCHEMA = "argosy.serving/1"
 _SHARES = {"p50": 0.5, "p90": 0.9, "p95": 0.95, "p99": 0.99}
+_Z90 = 1.6448536269514722  # half-width of the central 90 % of a normal distribution
 THREADS = 2
 """Runs at once: the compiled simulation holds no lock."""
 
@@ -51,11 +52,11 @@ class ServicePlan:
 
 def serving_payload(
     scenario: Scenario, name: str | None = None, seeds: int = 5, seed: int = 0, pareto: bool = False,
-    tell: Callable[[str], None] = lambda message: None,
+    tell: Callable[[str], None] = lambda message: None, step_times: bool = False,
 ) -> dict[str, Any]:  # fmt: skip
     """The JSON of `argosy serving` for the service of that name, or the first.
 
-    `seeds`: runs behind intervals; `pareto`: all options are compared. FactError where the scenario has no such service,
+    `seeds`: runs behind intervals; `pareto`: all options are compared; `step_times`: iterations are listed. FactError where the scenario has no such service,
     ScenarioError with the faults of a trace.
     """
     given = serving_job(scenario, name)
@@ -70,7 +71,17 @@ def serving_payload(
         **planned.payload,
         "assumptions": assumptions(setting),
     }
+    if step_times and planned.found.best is not None:
+        answer["step_times"] = _step_times(planned.found.best)
     return dict(plain(answer))
+
+
+def own_assertions(scenario: Scenario, name: str) -> Scenario:
+    """The scenario with those assertions alone that are about the service of that name."""
+    index = [each.name for each in scenario.serving].index(name)
+    starts = (f"serving.{name}.", f"serving.{index}.")
+    kept = tuple(each for each in scenario.assertions if each.path.startswith(starts))
+    return scenario.model_copy(update={"assertions": kept})
 
 
 def serving_job(scenario: Scenario, name: str | None = None) -> Serving:
@@ -160,8 +171,8 @@ def _verdict(
 def _lagging(sized: Sized) -> str:
     """Why an autoscaled fleet misses its promises."""
     return (
-        "the autoscaler follows too late; a lower target, a shorter delay or cold start, more replicas that always run, or a fixed "
-        f"fleet of {sum(sized.needed)} would keep them"
+        "the autoscaler follows too late; a lower target, a shorter delay or cold start, more replicas that always run, "
+        f"or a fixed fleet of {sum(sized.needed)} would keep them"
     )
 
 
@@ -295,7 +306,6 @@ def _replica(sized: Sized) -> dict[str, Any]:
     first, last = option.replica.provider, option.last.provider
     part = max(min(limits.mean.computed, float(option.replica.chunk)), 1.0)
     seconds = float(np.asarray(first.mixed_s(option.replica.chunk, limits.mean.prompt / 2.0, 0, 1.0)))
-    z = 1.6448536269514722  # central 90 % of a normal distribution
     step = float(np.asarray(last.decode_s(max(limits.by_pool[-1].batch, 1.0), limits.mean.context)))
     return {
         "layout": _layout(option.replica.provider, option.precision),
@@ -313,8 +323,8 @@ def _replica(sized: Sized) -> dict[str, Any]:
         "kv_capacity_tokens": last.kv_capacity_tokens,
         "weight_bytes": last.weight_bytes,
         "step_time_s": {
-            "nominal": step, "p05": step * float(np.exp(-z * last.residual_sigma)),
-            "p95": step * float(np.exp(z * last.residual_sigma)),
+            "nominal": step, "p05": step * float(np.exp(-_Z90 * last.residual_sigma)),
+            "p95": step * float(np.exp(_Z90 * last.residual_sigma)),
         },
         "provider": last.name,
         "grade": last.grade,
@@ -331,6 +341,25 @@ def _layout(provider: Any, precision: str) -> dict[str, Any]:
         "ep": shape.ep,
         "precision": precision,
     }
+
+
+def _step_times(sized: Sized) -> list[dict[str, Any]]:
+    """Iterations of the replica that generates (and of the one that sees prompts): predicted, with band and bound."""
+    rows = []
+    first, last = sized.option.replica.provider, sized.option.last.provider
+    cases = [(first, tokens, 0, 0) for tokens in (512, 2048, 8192)]
+    cases += [(last, 0, batch, context) for batch in (1, 16, 64, 256) for context in (1024, 8192)]
+    for provider, tokens, batch, keys in cases:
+        seconds = float(np.asarray(provider.mixed_s(tokens, tokens / 2.0, batch, max(keys, 1))))
+        if not tokens:
+            seconds = float(np.asarray(provider.decode_s(batch, keys)))
+        band = float(np.exp(_Z90 * provider.residual_sigma))
+        bound = getattr(provider, "floor_s", None)
+        rows.append(
+            {"prompt_tokens": tokens, "batch": batch, "context": keys, "nominal_s": seconds, "p05_s": seconds / band,
+             "p95_s": seconds * band, "floor_s": None if bound is None else float(bound(tokens + batch, batch, keys))}
+        )  # fmt: skip
+    return rows
 
 
 def _fleet(asked: Service, sized: Sized, whole: int) -> dict[str, Any]:

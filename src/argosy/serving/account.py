@@ -22,8 +22,8 @@ SLOT_S = 60.0
 def ledger(service: Service, sized: Sized, whole_gpus: int) -> Ledger:
     """GPU-seconds held, by what they were for, as the mean of the runs; children sum to the whole.
 
-    `whole_gpus`: accelerators of the nodes that the fleet takes; the difference to its replicas' is fragmentation. Seconds in which
-    the autoscaler has released a replica are not held.
+    `whole_gpus`: accelerators of the nodes that the fleet takes; the difference to its replicas' is fragmentation.
+    Seconds in which the autoscaler has released a replica are not held.
     """
     trees = [_of_run(service, sized, run, whole_gpus) for run in sized.runs]
     return _mean(trees)
@@ -108,10 +108,10 @@ def _mean(trees: Sequence[Ledger]) -> Ledger:
 def autoscaler_gap(service: Service, sized: Sized, whole_gpus: int) -> dict[str, Any]:
     """GPU-seconds held against those of an autoscaler that knows the future and may hold fractions of replicas.
 
-    By slots of a minute: the bound is demand ÷ fluid capacity; whole replicas and nodes add `fragmentation`; the replicas that keep
-    promises under bursts within a slot add `objective_slack` (the scaling target's room, or what the fixed fleet needs at its busiest
-    slot); what is held beyond, because demand was foreseen too late or let go too late (or never, with a fixed fleet), is `lag`;
-    spares are `redundancy`. The parts sum to the gap exactly; a negative lag says that too little was held.
+    By slots of a minute: the bound is demand ÷ fluid capacity; whole replicas and nodes add `fragmentation`; the
+    replicas that keep promises under bursts within a slot add `objective_slack` (the scaling target's room, or what the
+    fixed fleet needs at its busiest slot); what is held beyond, because demand was seen or let go too late (never, with
+    a fixed fleet), is `lag`; spares are `redundancy`. The parts sum to the gap; a negative lag says that too little was held.
     """
     run, option = sized.runs[0], sized.option
     slots = max(int(np.ceil(run.end_s / SLOT_S)), 1)
@@ -183,8 +183,8 @@ def laws(service: Service, sized: Sized) -> dict[str, Any]:
         "mmc": {
             "mean_wait_s": float(queueing.mean_wait(rate, service_s, servers)),
             "wait_p99_s": float(queueing.wait_quantile(rate, service_s, servers, 0.99)),
-            "validity": "Poisson arrivals and independent servers; slots of one replica slow each other down, and arrivals here have "
-            f"a cv of {cv:.2f}",
+            "validity": "Poisson arrivals and independent servers; slots of one replica slow each other down, and arrivals "
+            f"here have a cv of {cv:.2f}",
         },
         "mgc": {
             "mean_wait_s": float(queueing.mean_wait(rate, service_s, servers, cv**2, service_scv)),

@@ -39,7 +39,7 @@ class Failures:
     upgrade_together: int = 1
 
     def replica_rate_per_s(self, gpus: int) -> float:
-        """Failures per second of one replica of `gpus` accelerators: MTBF = MTBF of one accelerator ÷ g, and the shared domains'."""
+        """Failures per second of one replica of `gpus` accelerators: g times one's, and the shared domains'."""
         shared = sum(each.rate_per_s * max(1.0, gpus / each.gpus) for each in self.domains)
         return gpus * self.gpu_rate_per_s + shared
 

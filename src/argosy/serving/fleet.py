@@ -177,7 +177,7 @@ def simulate(
     first = np.where(rows["first"] >= 0.0, rows["first"], np.nan)
     finish = np.where(rows["end"] != records.UNFINISHED, rows["finish"], np.nan)
     return FleetRun(
-        requests, first, finish, rows["end"].copy(), rows["tries"].copy(), rows["home"].copy(), world["book"], series, tuple(pools),
+        requests, first, finish, *(rows[name].copy() for name in ("end", "tries", "home")), world["book"], series, tuple(pools),
         float(end), policy.request_s, spent,
     )  # fmt: skip
 

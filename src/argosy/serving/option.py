@@ -34,10 +34,11 @@ class Option:
     @property
     def label(self) -> str:
         """In a few words, for tables."""
-        own = f"{self.replica.provider.layout} {self.precision}, batch {self.last.batch}"
+        first = self.replica.provider.layout
+        own = f"{first} {self.precision}, batch {self.last.batch}"
         if self.decode is None:
             return own
-        return f"prompts {self.replica.provider.layout}, answers {self.decode.provider.layout}, {self.precision}, batch {self.last.batch}"
+        return f"prompts {first}, answers {self.decode.provider.layout}, {self.precision}, batch {self.last.batch}"
 
     @property
     def last(self) -> Pool:
@@ -68,7 +69,7 @@ class Option:
 
 @dataclass(frozen=True)
 class Mean:
-    """Mean request: prompt tokens to be computed and in all, answer tokens, context of a token being generated (weighted by tokens)."""
+    """Mean request: prompt tokens to be computed and in all, answer tokens, context of a generated token (over tokens)."""
 
     computed: float
     prompt: float
@@ -104,9 +105,10 @@ def capacity(
 ) -> Capacity:
     """The most requests per second that a replica serves when nothing queues and all steps are alike.
 
-    Continuous batching: X = B ÷ (B·S_p + (O − 1)·t_d(B) ÷ γ) at the largest batch B whose time per token, t_d(B) ÷ γ + B·S_p ÷ (O − 1),
-    keeps the limit and whose contexts fit in memory; S_p is what one prompt adds to the iterations. `prompts` only: 1 ÷ S_p with a
-    full chunk; `answers` only: without S_p. Rate 0 where one sequence alone is too slow.
+    Continuous batching: X = B ÷ (B·S_p + (O − 1)·t_d(B) ÷ γ) at the best batch B whose time per token,
+    t_d(B) ÷ γ + B·S_p ÷ (O − 1), keeps the limit and whose contexts fit in memory; S_p is what one prompt adds to the
+    iterations, γ tokens per iteration. `prompts` only: 1 ÷ S_p with a full chunk; `answers` only: without S_p. Rate 0 where
+    one sequence alone is too slow.
     """
     provider = pool.provider
     if not answers:

@@ -1,4 +1,4 @@
-"""Which way of serving is cheapest: layouts, precisions, batch limits, shared or separate pools; and the front of cost and latency."""
+"""Which way of serving is cheapest: layouts, precisions, batch limits, shared or separate pools; cost against latency."""
 
 from __future__ import annotations
 
@@ -113,7 +113,7 @@ def _best(sized: Sequence[Sized]) -> Sized | None:
 
 def _batches(sized: Sized) -> list[int]:
     """Other limits of the batch: that at which the mean request keeps its time per token, and twice it."""
-    at_best = max(int(round(sized.limits.by_pool[-1].batch)), 1)
+    at_best = max(round(sized.limits.by_pool[-1].batch), 1)
     own = sized.option.last.batch
     return [batch for batch in (at_best, 2 * at_best) if batch < own]
 

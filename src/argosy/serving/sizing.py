@@ -33,9 +33,10 @@ class ScalingRule:
 
 @dataclass(frozen=True)
 class Service:
-    """What is asked: one trace per seed, promises, the share of time in which the needed replicas are up, what fails, the machines.
+    """What is asked: one trace per seed, promises, the share of time in which the needed replicas are up, what fails.
 
-    `node_size`: accelerators of a node; replicas take whole nodes where they are larger. `accelerators`: a fixed number of them.
+    `node_size`: accelerators of a node; replicas take whole nodes where they are larger. `accelerators`: a fixed number
+    of them; `fixed_first`: of replicas that see prompts; `hits`: share of prefixes found in the cache, for estimates.
     """
 
     name: str
@@ -109,7 +110,7 @@ def size(
 ) -> Sized | None:
     """The smallest fleet of an option, on the busiest stretch, or, `whole`, verified and where needed enlarged on all of the trace.
 
-    None where even 64 times the fluid need does not keep the promises, or the fixed number of accelerators cannot hold a replica.
+    None where even 64 times the fluid need does not keep the promises, or the given accelerators cannot hold a replica.
     """
     limits = Limits(option, service.mean, service.tpot_limit_s)
     if any(most.rate_per_s <= 0.0 for most in limits.by_pool):
@@ -194,7 +195,7 @@ def _at_first(count: int, trace: Requests, target: float) -> int:
 
 
 def with_spares(service: Service, option: Option, needed: tuple[int, ...]) -> tuple[int, ...]:
-    """Replicas of each pool with the spares that the promised availability asks for (or the scenario's number, in the last pool)."""
+    """Replicas of each pool with the spares that the promised availability asks for, or the scenario's number."""
     if service.spares is not None:
         return (*needed[:-1], needed[-1] + service.spares)
     share = service.availability ** (1.0 / len(needed))  # all pools must have theirs

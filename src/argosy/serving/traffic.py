@@ -11,8 +11,8 @@ DAY_S = 86400.0
 
 @dataclass(frozen=True)
 class Requests:
-    """Requests in order of arrival: seconds, tokens of prompt and answer, of the prompt's prefix that an unlimited cache would hold,
-    and the priority class (0 first). `horizon_s`: the time that they stand for.
+    """Requests in order of arrival: seconds, tokens of prompt and answer, those of the prompt's prefix that an unlimited
+    cache would hold, and the priority class (0 first). `horizon_s`: the time that they stand for.
     """
 
     arrival_s: np.ndarray
@@ -69,7 +69,9 @@ class LengthShape:
 
 @dataclass(frozen=True)
 class Synthetic:
-    """Traffic by numbers: mean rate and its spread, prompts and answers (mixes), 24 hourly factors, prefix share, priority shares."""
+    """Traffic by numbers: mean rate and its spread, mixes of prompts and answers, 24 hourly factors, shares of prefixes and
+    priorities.
+    """
 
     rate_per_s: float
     cv: float
@@ -84,9 +86,9 @@ class Synthetic:
 def made(shape: Synthetic, horizon_s: float, seed: int = 0, most: int | None = None) -> Requests:
     """Synthetic requests of `horizon_s` seconds, at most `most`, the same for the same seed.
 
-    Gaps: gamma for cv ≤ 1 (1: Poisson), balanced hyper-exponential above; the hourly factors stretch the clock, so that a factor of
-    zero has no arrivals; the mean rate is over a whole day. Lengths: lognormal by mean and cv, at least one token; a mix draws prompt
-    and answer of one part together where both have as many parts.
+    Gaps: gamma for cv ≤ 1 (1: Poisson), balanced hyper-exponential above; the hourly factors stretch the clock, so that a
+    factor of zero has no arrivals; the mean rate is over a whole day. Lengths: lognormal by mean and cv, at least one token;
+    a mix draws prompt and answer of one part together where both have as many parts.
     """
     stream = np.random.default_rng([seed, 1])
     want = shape.rate_per_s * horizon_s
