@@ -71,10 +71,11 @@ def diagnose(
         html.write_text(diagnosis_html(answer), encoding="utf-8")
         print(f"argosy: wrote {html}", file=sys.stderr)
     if perfetto is not None:
-        from argosy.report.perfetto import trace
+        from argosy.report.perfetto import observed, write
 
-        perfetto.write_bytes(trace(found.timeline(), "observed step, aligned ranks", lambda name: "observed"))
-        print(f"argosy: wrote {perfetto}", file=sys.stderr)
+        alignment = found.observed.alignment
+        perfetto.write_bytes(write(()) if alignment is None else observed(alignment))
+        print(f"argosy: wrote {perfetto}; open it at https://ui.perfetto.dev", file=sys.stderr)
     if bugs := [
         problem.traceback for each in found.observed.inputs for problem in each.problems if problem.traceback
     ]:

@@ -1,4 +1,5 @@
-"""A timeline as a Perfetto trace: protobuf written by hand, for the few messages that it takes.
+"""Timelines as Perfetto traces, a plan's step and the aligned ranks: protobuf written by hand, for the few messages that
+it takes.
 
 Field numbers: perfetto, protos/perfetto/trace/{trace, trace_packet, track_event/track_event,
 track_event/track_descriptor, track_event/process_descriptor}.proto. Wire format: protobuf.dev, "Encoding".
@@ -6,10 +7,16 @@ track_event/track_descriptor, track_event/process_descriptor}.proto. Wire format
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
 
 from argosy.ledger import Interval
 from argosy.training.orders import kind
+
+if TYPE_CHECKING:
+    from argosy.observe.align import Alignment
 
 _VARINT, _LENGTH = 0, 2  # wire types
 _PACKET = 1  # Trace.packet
@@ -45,31 +52,122 @@ def nested(field: int, content: bytes | str) -> bytes:
     return varint(field << 3 | _LENGTH) + varint(len(data)) + data
 
 
-def trace(timeline: Sequence[Interval], title: str, category: Callable[[str], str] = kind) -> bytes:
-    """The bytes of a Perfetto trace: one process called `title`, one track a place, one slice an interval.
+class Slice(NamedTuple):
+    """One slice: the names of its process and of its track there, its own name and category, start and end in whole ns."""
 
-    Times are whole ns; slices on one track are not nested and are written in order of time. `category`: of a
-    state, in words (that of a schedule's operation, unless said otherwise).
+    process: str
+    track: str
+    name: str
+    category: str
+    start_ns: int
+    end_ns: int
+
+
+def write(slices: Iterable[Slice]) -> bytes:
+    """The bytes of a Perfetto trace: processes in order of first appearance, their tracks in natural order.
+
+    Slices of a track that lie within another nest in it; those that overlap without nesting, which a viewer would drop,
+    go to a further track of the same name. Times before the first are none: they are shifted to begin at 0.
     """
-    places = sorted({each.place for each in timeline}, key=_natural)
-    tracks = {place: _PROCESS_UUID + 1 + i for i, place in enumerate(places)}
-    process = nested(_PROCESS, whole(_PID, 1) + nested(_PROCESS_NAME, title))
-    packets = [
-        _packet(nested(_DESCRIPTOR, whole(_UUID, _PROCESS_UUID) + process), whole(_SEQUENCE_FLAGS, _CLEARED))
-    ]
-    for place, uuid in tracks.items():
-        track = whole(_UUID, uuid) + whole(_PARENT, _PROCESS_UUID) + nested(_TRACK_NAME, place)
-        packets.append(_packet(nested(_DESCRIPTOR, track)))
-    events: list[tuple[int, int, bytes]] = []
-    for each in timeline:
-        start, end = (round(seconds * 1e9) for seconds in (each.start_s, each.end_s))
-        track = whole(_TRACK, tracks[each.place])
-        begin = whole(_TYPE, _BEGIN) + track + nested(_CATEGORY, category(each.state)) + nested(_NAME, each.state)
-        events.append((start, 1, begin))
-        events.append((end, 0, whole(_TYPE, _END) + track))
-    for time, _, event in sorted(events, key=lambda item: item[:2]):  # of equal times, ends come first
-        packets.append(_packet(whole(_TIMESTAMP, time), nested(_EVENT, event)))
+    tracks: dict[tuple[str, str], list[Slice]] = {}
+    for each in slices:
+        tracks.setdefault((each.process, each.track), []).append(each)
+    processes = {
+        process: _PROCESS_UUID + i for i, process in enumerate(dict.fromkeys(key[0] for key in tracks))
+    }
+    earliest = min((each.start_ns for found in tracks.values() for each in found), default=0)
+    packets: list[bytes] = []
+    uuid = _PROCESS_UUID + len(processes)
+    for process, number in processes.items():
+        told = nested(_PROCESS, whole(_PID, number) + nested(_PROCESS_NAME, process))
+        cleared = () if packets else (whole(_SEQUENCE_FLAGS, _CLEARED),)
+        packets.append(_packet(nested(_DESCRIPTOR, whole(_UUID, number) + told), *cleared))
+    events: list[tuple[int, bytes]] = []
+    for (process, track), found in sorted(tracks.items(), key=lambda item: _natural(item[0][1])):
+        for layer in _layers(found):
+            told = whole(_UUID, uuid) + whole(_PARENT, processes[process]) + nested(_TRACK_NAME, track)
+            packets.append(_packet(nested(_DESCRIPTOR, told)))
+            events += _events(layer, uuid)
+            uuid += 1
+    for time, event in sorted(
+        events, key=lambda item: item[0]
+    ):  # stable: of equal times, a track's own order
+        packets.append(_packet(whole(_TIMESTAMP, time - min(earliest, 0)), nested(_EVENT, event)))
     return b"".join(packets)
+
+
+def trace(timeline: Sequence[Interval], title: str) -> bytes:
+    """A step's timeline: one process called `title`, one track a place, one slice an interval with its kind as category."""
+    return write(
+        Slice(
+            title,
+            each.place,
+            each.state,
+            kind(each.state),
+            round(each.start_s * 1e9),
+            round(each.end_s * 1e9),
+        )
+        for each in timeline
+    )
+
+
+def observed(alignment: Alignment) -> bytes:
+    """The recorded step of every rank on the common clock: one process a rank, its streams and threads as tracks, and
+    what it waited for the last rank of its collectives."""
+    return write(each for i in range(len(alignment.ranks)) for each in _rank(alignment, i))
+
+
+def _rank(alignment: Alignment, index: int) -> Iterator[Slice]:
+    trace, rank = alignment.traces[index], alignment.ranks[index]
+    process = f"rank {rank}" + (f", {trace.position.node}" if trace.position.node else "")
+
+    def common(times: Sequence[int]) -> list[int]:
+        return [round(time) for time in alignment.common(index, np.array(times, np.int64)).tolist()]
+
+    starts, ends = common([each[3] for each in trace.slices]), common([each[4] for each in trace.slices])
+    for (lane, name, category, *_), start, end in zip(trace.slices, starts, ends, strict=True):
+        yield Slice(process, lane, name, category, start, end)
+    matched, last = alignment.matched, alignment.matched.last_ns
+    if not starts or not len(matched.operation):
+        return
+    for k in np.flatnonzero((matched.who == index) & matched.barrier[matched.instance]).tolist():
+        instance, came = int(matched.instance[k]), float(matched.start_ns[k])
+        until = min(float(last[instance]), float(matched.end_ns[k]))
+        if until > came and min(starts) <= came < max(ends):
+            members = slice(matched.first[instance], matched.first[instance + 1])
+            late = alignment.ranks[int(matched.who[members][int(np.argmax(matched.start_ns[members]))])]
+            name = f"waiting for rank {late}: {matched.operation[instance]}"
+            yield Slice(process, "waiting", name, "waiting", round(came), round(until))
+
+
+def _layers(slices: Sequence[Slice]) -> list[list[Slice]]:
+    """The slices of one track, parted so that in each part any two nest or lie apart."""
+    layers: list[tuple[list[Slice], list[int]]] = []  # with the ends of those still open, the innermost last
+    for each in sorted(slices, key=lambda one: (one.start_ns, -one.end_ns)):
+        for _, ends in layers:
+            while ends and ends[-1] <= each.start_ns:
+                ends.pop()
+        fitting = next((layer for layer in layers if not layer[1] or layer[1][-1] >= each.end_ns), None)
+        if fitting is None:
+            layers.append(fitting := ([], []))
+        fitting[0].append(each)
+        fitting[1].append(each.end_ns)
+    return [layer for layer, _ in layers]
+
+
+def _events(layer: Sequence[Slice], uuid: int) -> list[tuple[int, bytes]]:
+    """Begins and ends of a part in the order in which they must be told."""
+    track = whole(_TRACK, uuid)
+    over = whole(_TYPE, _END) + track
+    found: list[tuple[int, bytes]] = []
+    ends: list[int] = []
+    for each in layer:
+        while ends and ends[-1] <= each.start_ns:
+            found.append((ends.pop(), over))
+        begin = whole(_TYPE, _BEGIN) + track + nested(_CATEGORY, each.category) + nested(_NAME, each.name)
+        found.append((each.start_ns, begin))
+        ends.append(max(each.end_ns, each.start_ns))
+    return found + [(end, over) for end in reversed(ends)]
 
 
 def _packet(*parts: bytes) -> bytes:
