@@ -23,7 +23,10 @@ class Engine:
     captured graph; `weight_efficiency`, `expert_efficiency`, `kv_efficiency`: share of memory bandwidth that reading
     dense weights, experts, keys and values gets; `compute_efficiency`: rate of prompt products and attention over
     that of the kernels' own curves; `collective_factor`: time of an all-reduce or exchange over that of NCCL;
-    `request_s`: s before a request's first iteration (HTTP, tokenising).
+    `request_s`: s before a request's first iteration (HTTP, tokenising); `launch_s`: s of the host per kernel of an
+    iteration with prompts, which runs outside captured graphs; `widening_efficiency`: rate of expert products whose INT4
+    weights are widened to BF16 as they are read, over the others'; `expert_compute_efficiency`:
+    rate of grouped products over the kernels' curves; `block_efficiency`: rate of products with block-scaled FP8.
     """
 
     name: str = "vllm"
@@ -43,6 +46,10 @@ class Engine:
     compute_efficiency: Any = 0.8
     collective_factor: Any = 1.0
     request_s: Any = 0.02
+    launch_s: Any = 5e-6
+    widening_efficiency: Any = 0.8
+    expert_compute_efficiency: Any = 0.6
+    block_efficiency: Any = 0.9
 
 
 FITTED = tuple(f.name for f in fields(Engine))[7:]

@@ -48,9 +48,10 @@ class StepTimeProvider(Protocol):
     def kv_bytes_per_token(self) -> float:
         """KV-cache bytes of one token on one accelerator that holds it (full-attention layers)."""
 
-    @property
-    def kv_tokens_per_sequence(self) -> float:
-        """Tokens' worth of KV cache that every sequence takes besides its tokens (sliding windows); usually 0."""
+    def window_tokens(self, context: Array) -> Array:
+        """Tokens' worth of KV cache that a sequence of `context` tokens takes besides them, in layers that attend to a
+        window; 0 for models without.
+        """
 
     @property
     def kv_capacity_tokens(self) -> int:

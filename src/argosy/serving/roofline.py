@@ -18,48 +18,27 @@ from typing import Any
 import numpy as np
 
 from argosy.fabric import Network
-from argosy.facts import Values, load_catalog
-from argosy.serving.engine import Engine, engine, engines_table
+from argosy.serving.engine import Engine, engines_table
+from argosy.serving.experts import busiest_rank, tile_share
 from argosy.serving.formats import compute_format, kv_bytes, weight_bytes
 from argosy.serving.layout import ReplicaLayout
-from argosy.serving.wires import replica_network
+from argosy.serving.speculation import Speculation
 from argosy.serving.work import ACTIVATION_BYTES, LayerKind, Product, layer_shapes
 from argosy.spec.model import ModelArchitecture
-from argosy.training import Device, device_facts
-from argosy.training.kernels import attention_time, cast_time
+from argosy.training.kernels import Device, attention_time, cast_time
 from argosy.training.kernels.gemm import grouped_product_time, product_curve, product_time
 from argosy.workload import count
 
 Array = Any
 
-ROW_TILE, SMALL_TILE = (
-    128,
-    16,
-)  # rows of a tile of large products, and of the smallest that decode kernels use
 # Bytes of activations and buffers that an engine keeps, assumed: two iterations' widest tensors and the CUDA context.
 CONTEXT_BYTES = 2.0e9
 HOPPER_ON = ("hopper", "blackwell")
 
 
 @dataclass(frozen=True)
-class Speculation:
-    """Speculative decoding: `draft_length` tokens drafted per iteration, each accepted with chance `acceptance` (0–1),
-    independently; the draft is one more layer per token (multi-token prediction, DeepSeek-V3) and its output projection.
-    """
-
-    draft_length: int = 1
-    acceptance: float = 0.8
-
-    @property
-    def tokens_per_step(self) -> float:
-        """(1 − a^(γ+1))/(1 − a), Leviathan et al. 2023, arXiv:2211.17192, equation 1."""
-        a, tries = self.acceptance, self.draft_length + 1
-        return float(tries) if a >= 1 else (1 - a**tries) / (1 - a)
-
-
-@dataclass(frozen=True)
 class Roofline:
-    """The calibrated roofline of one model on one layout; see `roofline` for making one.
+    """The calibrated roofline of one model on one layout; `serving.roofline(...)` makes one.
 
     `precision`: format of the weights; `attention_precision`: of the attention block's, where it differs;
     `kv_precision`: of the cache. The device's and the engine's numbers may be arrays of draws (n,).
@@ -133,10 +112,12 @@ class Roofline:
         full = sum(kind.count for kind in self.kinds if kind.window is None) or self.model.layers
         return self.kv_layer_bytes * full / self.layout.pp
 
-    @property
-    def kv_tokens_per_sequence(self) -> float:
-        """A sequence's windows, in tokens' worth of `kv_bytes_per_token`."""
-        held = sum(kind.count * kind.window for kind in self.kinds if kind.window is not None)
+    def window_tokens(self, context: Array) -> Array:
+        """What the windowed layers hold of a sequence of `context` tokens, in tokens' worth of `kv_bytes_per_token`."""
+        held = sum(
+            (kind.count * np.minimum(context, kind.window) for kind in self.kinds if kind.window is not None),
+            0.0,
+        )
         return held * self.kv_layer_bytes / self.layout.pp / self.kv_bytes_per_token
 
     @property
@@ -168,14 +149,18 @@ class Roofline:
         """Tokens that a sequence gains per decode iteration."""
         return self.speculation.tokens_per_step if self.speculation else 1.0
 
+    @property
+    def kind(self) -> str:
+        """Kind of model, as the fit knows them: dense or mixture, with latent attention or without."""
+        return ("mla " if self.model.mla else "") + ("mixture" if self.model.moe else "dense")
+
     @cached_property
     def grade(self) -> str:
         """`measured-like` where accelerator, engine and kind of model were fitted; `interpolated` where the accelerator
         has relatives among them; else `extrapolated`.
         """
         fitted, curves = engines_table()["fitted"], self.device.curves
-        kind = ("mla " if self.model.mla else "") + ("mixture" if self.model.moe else "dense")
-        known = kind in fitted.get("kinds", ()) and self.engine.name in fitted.get("engines", ())
+        known = self.kind in fitted.get("kinds", ()) and self.engine.name in fitted.get("engines", ())
         if known and self.device.name in fitted.get("accelerators", ()) and self.speculation is None:
             return "measured-like"
         near = self.device.generation in fitted.get("generations", ()) and curves.relative_of is None
@@ -229,6 +214,9 @@ class Roofline:
                 + self.cache_read_s(kind, own_batch, context, tries)
                 + self.prompt_attention_s(kind, own_prompt, seen)
             )
+        # Iterations with prompts run outside captured graphs, where the host may be slower than the device.
+        queued = sum(kind.count * self.kernels(kind) for kind in self.kinds) * eng.launch_s
+        seconds = np.where(prompt > 0, np.maximum(seconds, queued), seconds)
         seconds = seconds + eng.step_s + eng.sequence_s * batch
         if self.speculation:
             drafted = self.layer_s(self.kinds[-1], b, own_batch) + self.head_s(own_batch)
@@ -238,7 +226,7 @@ class Roofline:
     def layer_s(self, kind: LayerKind, tokens: Array, own: Array) -> Array:
         """One layer without attention over the cache: `tokens` in the replica, `own` on one attention replica."""
         eng = self.engine
-        seconds = kind.kernels * eng.kernel_s + kind.element_bytes * own / (
+        seconds = self.kernels(kind) * eng.kernel_s + kind.element_bytes * own / (
             self.device.memory_bandwidth * eng.weight_efficiency
         )
         for product in kind.products:
@@ -256,6 +244,16 @@ class Roofline:
             seconds = seconds + kind.exchanges * eng.collective_factor * exchange
         return seconds
 
+    def kernels(self, kind: LayerKind) -> float:
+        """Kernels of one layer, with those that convert the inputs of narrow products."""
+        narrow = (self.attention_precision, self.precision)
+        casts = sum(
+            n
+            for n, fmt in zip(kind.quantised, narrow, strict=True)
+            if compute_format(self.device, fmt) != "bf16"
+        )
+        return kind.kernels + casts
+
     def _reduction_size(self, kind: LayerKind) -> int:
         return self.layout.tp if self.layout.tp > 1 else self.layout.tp * self.layout.dp
 
@@ -266,12 +264,17 @@ class Roofline:
             stored = self.attention_precision if product.attention else self.precision
         return compute_format(self.device, stored), weight_bytes(stored)
 
+    def _format_rate(self, stored: str) -> Array:
+        """Rate of products whose format has kernels of its own, over the others'."""
+        own = {"int4": self.engine.widening_efficiency, "fp8_block": self.engine.block_efficiency}
+        return own.get(stored, 1.0)
+
     def _product_s(self, product: Product, rows: Array) -> Array:
         """A dense product: the larger of compute (kernel curve, rows in tiles of 16 to 128) and bytes."""
         fmt, stored = self._format(product)
         curve = replace(product_curve(self.device.curves, fmt), overhead_s=0.0)
         compute = product_time(curve, self.device.peak(fmt), np.inf, rows, product.n, product.k)
-        compute = compute * _tile_share(rows) / self.engine.compute_efficiency
+        compute = compute * tile_share(rows) / self.engine.compute_efficiency
         moved = (
             np.minimum(rows, 1.0) * product.n * product.k * stored
             + rows * (product.n + product.k) * ACTIVATION_BYTES
@@ -279,24 +282,24 @@ class Roofline:
         seconds = np.maximum(compute, moved / (self.device.memory_bandwidth * self.engine.weight_efficiency))
         if fmt != "bf16":
             seconds = seconds + cast_time(self.device, rows * product.k, fmt)
-        return seconds
+        return seconds / (self._format_rate("fp8_block") if fmt == "fp8_block" else 1.0)
 
     def _experts_s(self, product: Product, tokens: Array) -> Array:
         """A grouped product over the experts that the tokens touch, on the busiest expert rank."""
         moe = self.model.moe
         assert moe is not None
         fmt, stored = self._format(product)
-        touched = product.experts * (1.0 - (1.0 - moe.top_k / moe.experts) ** tokens)
-        rows = tokens * moe.top_k / moe.experts * product.experts * moe.imbalance
+        touched, rows = busiest_rank(moe, product.experts, self.layout.ep, tokens)
         each = rows / np.maximum(touched, 1e-9)
         curves = self.device.curves
         curve = replace(product_curve(curves, fmt, grouped=True), overhead_s=0.0)
         compute = grouped_product_time(
             curve, self.device.peak(fmt), np.inf, each, product.n, product.k, touched
         )
-        compute = compute * _tile_share(each) / self.engine.compute_efficiency
+        compute = compute * tile_share(each) / self.engine.expert_compute_efficiency
         moved = touched * product.n * product.k * stored + rows * (product.n + product.k) * ACTIVATION_BYTES
-        return np.maximum(compute, moved / (self.device.memory_bandwidth * self.engine.expert_efficiency))
+        seconds = np.maximum(compute, moved / (self.device.memory_bandwidth * self.engine.expert_efficiency))
+        return seconds / self._format_rate(self.precision)
 
     def head_s(self, rows: Array) -> Array:
         """The output projection for `rows` tokens, in BF16."""
@@ -364,64 +367,3 @@ class Roofline:
         moved = moved + self.model.vocab / lay.tp * self.model.hidden * 2.0
         least = np.maximum(moved / self.device.memory_bandwidth, work)
         return np.where(tokens > 0, least, 0.0)[()]
-
-
-def _tile_share(rows: Array) -> Array:
-    """Work of the tiles that kernels for few rows compute, over that of tiles of 128 rows: rows in sixteens."""
-    padded = np.ceil(np.asarray(rows, float) / SMALL_TILE) * SMALL_TILE
-    return np.clip(padded / ROW_TILE, SMALL_TILE / ROW_TILE, 1.0)
-
-
-def roofline(
-    model: ModelArchitecture,
-    accelerator: str,
-    layout: ReplicaLayout | None = None,
-    *,
-    values: Values | None = None,
-    precision: str = "bf16",
-    attention_precision: str | None = None,
-    kv_precision: str | None = None,
-    engine_name: str = "vllm",
-    network: Network | None = None,
-    speculation: Speculation | None = None,
-    **engine_changes: Any,
-) -> Roofline:
-    """The built-in provider of `model` on `accelerator` (a catalog name or alias).
-
-    `attention_precision` None: as the other weights; `kv_precision` None: FP8 where the weights are FP8 or narrower,
-    else BF16; `network` None: scale-up domains and cards of the accelerator; `engine_changes`: fields of `Engine`.
-    ValueError for unknown formats, engines or layouts that cut heads unevenly; FactError for an unknown accelerator.
-    """
-    layout = layout or ReplicaLayout()
-    name = load_catalog().entry("accelerators", accelerator).name
-    values = values or Values({**load_catalog().facts, **device_facts()})
-    narrow = weight_bytes(precision) <= weight_bytes("mxfp8")
-    check_layout(model, layout)
-    return Roofline(
-        model=model,
-        device=Device.from_values(values, name),
-        network=network or replica_network(values, name, layout.gpus),
-        layout=layout,
-        engine=engine(engine_name, **engine_changes),
-        precision=precision,
-        attention_precision=attention_precision or precision,
-        kv_precision=kv_precision or ("fp8" if narrow else "bf16"),
-        speculation=speculation,
-    )
-
-
-def check_layout(model: ModelArchitecture, layout: ReplicaLayout) -> None:
-    """ValueError, all faults at once, where a layout cannot hold a model."""
-    faults = []
-    if model.heads % layout.tp:
-        faults.append(f"tp {layout.tp} does not divide {model.heads} attention heads; write a divisor")
-    if layout.pp > model.layers:
-        faults.append(f"pp {layout.pp} exceeds {model.layers} layers; write fewer stages")
-    if model.moe is None and layout.ep > 1:
-        faults.append(f"ep {layout.ep} for a model without experts; write 1")
-    if model.moe is None and layout.dp > 1:
-        faults.append(f"dp {layout.dp} shares experts that the model does not have; use more replicas")
-    if model.moe and model.moe.experts % layout.ep:
-        faults.append(f"ep {layout.ep} does not divide {model.moe.experts} experts; write a divisor")
-    if faults:
-        raise ValueError(f"{model.name} on {layout}: " + "; ".join(faults))

@@ -36,14 +36,16 @@ class Product:
 class LayerKind:
     """All layers of one kind: how many, their products, element-wise bytes per token, kernels, and exchanges.
 
-    `window`: keys that a query sees at most (None: all); `reductions`: all-reduces over tp; `exchanges`: all-to-all
-    over tp · dp (dispatch and combine).
+    `quantised`: how many products of the attention block and of the rest may be narrower than BF16, each of which then
+    has a kernel that converts its input; `window`: keys that a query sees at most (None: all); `reductions`: all-reduces
+    over tp; `exchanges`: all-to-all over tp · dp (dispatch and combine).
     """
 
     count: int
     products: tuple[Product, ...]
     element_bytes: float
     kernels: float
+    quantised: tuple[int, ...]
     reductions: float
     exchanges: float
     window: int | None
@@ -69,6 +71,9 @@ def layer_shapes(model: ModelArchitecture, layout: ReplicaLayout) -> tuple[Layer
                 products=products,
                 element_bytes=_element_bytes(model, layout, routed),
                 kernels=_kernels(model, layout, routed, len(products)),
+                quantised=tuple(
+                    sum(p.quantised for p in products if p.attention is own) for own in (True, False)
+                ),
                 reductions=_reductions(model, layout, routed),
                 exchanges=2.0 if routed and layout.dp > 1 else 0.0,
                 window=window(model, kind),

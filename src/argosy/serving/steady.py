@@ -1,0 +1,107 @@
+"""A replica's steady state in closed form: batch, time per output token, throughput, time to first token.
+
+Continuous batching with B sequences running: in the life of one sequence every other slot takes a new prompt once, so
+    TPOT = t_d(B, ISL + OSL/2) + (B − 1)·ΔS/OSL,   X = B/(S + (B − 1)·ΔS + OSL·t_d),
+where S is a prompt's own iterations and ΔS what a prompt adds to the iterations of the others. Little's law ties them:
+B = X·(S + OSL·TPOT). Holds for lengths near their means and a queue that never runs dry; the event simulation
+(`serving.replica`) is its oracle.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from argosy.serving.engine import Engine
+from argosy.serving.provider import StepTimeProvider
+
+Array = Any
+
+
+@dataclass(frozen=True)
+class Steady:
+    """Steady state, each a float or array.
+
+    `batch`: running sequences (mean); `waiting`: clients beyond them; `tpot_s`; `ttft_s`, with the wait for a slot;
+    `added_s`: what one prompt costs the others; `requests_per_s`, `output_tokens_per_s` of the replica.
+    """
+
+    batch: Array
+    waiting: Array
+    tpot_s: Array
+    ttft_s: Array
+    added_s: Array
+    requests_per_s: Array
+    output_tokens_per_s: Array
+
+
+def largest_batch(
+    provider: StepTimeProvider, engine: Engine, input: Array, output: Array, throughput: bool = True
+) -> Array:
+    """Most sequences of these lengths that memory and the engine's limit let run; whole, 0 where none fits.
+
+    An engine that reserves the output counts the whole length. One that does not runs at the mean context
+    (input + output/2) when asked for `throughput`, else is safe from preemption only at the whole length.
+    """
+    input, output = np.asarray(input, float), np.asarray(output, float)
+    mean = throughput and not engine.reserve_output
+    length = input + (output / 2 if mean else output)
+    held = length + provider.window_tokens(length)
+    fits = input + output + provider.window_tokens(input + output) <= provider.kv_capacity_tokens
+    most = np.floor(provider.kv_capacity_tokens / held)
+    return np.where(fits, np.minimum(most, provider.max_batch * provider.layout.dp), 0.0)[()]
+
+
+def prompt_s(provider: StepTimeProvider, engine: Engine, input: Array, cached: Array = 0) -> Array:
+    """Seconds of one prompt alone, in chunks of `engine.max_tokens`."""
+    new = np.maximum(np.asarray(input, float) - cached, 0.0)
+    chunks = np.maximum(np.ceil(new / engine.max_tokens), 1.0)
+    return chunks * provider.mixed_s(new / chunks, np.asarray(cached) + new / 2, 0, 1)
+
+
+def added_s(
+    provider: StepTimeProvider, engine: Engine, input: Array, batch: Array, context: Array, cached: Array = 0
+) -> Array:
+    """Seconds that one prompt adds to the iterations of `batch` running sequences.
+
+    Several short prompts share an iteration when as many slots are free at once, so that the engine's fixed cost is paid
+    by all together: the cost of an iteration full of prompts is shared by them.
+    """
+    new = np.maximum(np.asarray(input, float) - cached, 1.0)
+    if not engine.mixed:
+        return prompt_s(provider, engine, input, cached)
+    room = np.maximum(engine.max_tokens - batch, 1.0)
+    chunks = np.maximum(np.ceil(new / room), 1.0)
+    each = provider.mixed_s(new / chunks, np.asarray(cached) + new / 2, batch, context)
+    return chunks * (each - provider.decode_s(batch, context))
+
+
+def steady_state(
+    provider: StepTimeProvider,
+    engine: Engine,
+    input: Array,
+    output: Array,
+    concurrency: Array,
+    cached: Array = 0,
+) -> Steady:
+    """The steady state under `concurrency` clients (infinite: as many as run at once), all arguments broadcasting.
+
+    `input` and `output` tokens (means), `cached` prompt tokens found in the cache. NaN where not one request fits.
+    """
+    input, output = np.asarray(input, float), np.asarray(output, float)
+    concurrency, cached = np.asarray(concurrency, float), np.asarray(cached, float)
+    most = largest_batch(provider, engine, input, output)
+    batch = np.where(most > 0, np.minimum(concurrency, most), np.nan)
+    context = input + output / 2
+    step = provider.decode_s(batch, context) / provider.tokens_per_step
+    own = prompt_s(provider, engine, input, cached)
+    added = added_s(provider, engine, input, batch, context, cached)
+    others = np.maximum(batch - 1, 0.0) * added
+    tpot = step + others / output
+    rate = batch / (own + others + output * step)
+    waiting = np.where(np.isfinite(concurrency), np.maximum(concurrency - batch, 0.0), 0.0)
+    # A new prompt waits for half an iteration and, where more clients than slots, for a slot (Little).
+    ttft = engine.request_s + own + step * provider.tokens_per_step / 2 + waiting / rate
+    return Steady(batch, waiting, tpot, ttft, added, rate, rate * output)

@@ -1,0 +1,76 @@
+"""Numbers of serving engines that measurements may set: each with its meaning, a start and how far it may stray."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """One number of `serving.engine.Engine`: `owner` an engine or `any`; `width`: prior standard deviation of its
+    logarithm; `most`: upper limit (1 for shares of a peak, inf else).
+    """
+
+    owner: str
+    field: str
+    start: float
+    width: float
+    most: float
+    meaning: str
+
+    @property
+    def path(self) -> str:
+        """`owner.field`, as the shipped table has it."""
+        return f"{self.owner}.{self.field}"
+
+
+_INF = float("inf")
+_SHARED = (
+    ("kernel_s", 2e-6, 0.5, _INF, "s to start and drain one kernel inside a captured graph"),
+    (
+        "weight_efficiency",
+        0.85,
+        0.3,
+        1.0,
+        "share of memory bandwidth in reading dense weights and activations",
+    ),
+    (
+        "expert_efficiency",
+        0.7,
+        0.3,
+        1.0,
+        "share of memory bandwidth in reading the experts that tokens touch",
+    ),
+    ("kv_efficiency", 0.7, 0.3, 1.0, "share of memory bandwidth in reading keys and values"),
+    (
+        "compute_efficiency",
+        0.8,
+        0.3,
+        1.0,
+        "rate of products and attention over the kernels' own measured curves",
+    ),
+    ("collective_factor", 1.0, 0.5, _INF, "time of an engine's all-reduces and exchanges over NCCL's"),
+    (
+        "widening_efficiency",
+        0.7,
+        0.7,
+        1.0,
+        "rate of INT4 expert products, widened to BF16 as read, over the others'",
+    ),
+)
+_OWN = (
+    ("step_s", 1e-3, 1.0, _INF, "s of an iteration besides its kernels: scheduling, graph launch, sampling"),
+    ("sequence_s", 1e-5, 1.0, _INF, "s of an iteration per running sequence"),
+    (
+        "launch_s",
+        1.5e-5,
+        1.0,
+        _INF,
+        "s of the host per kernel of an iteration with prompts, outside captured graphs",
+    ),
+    ("request_s", 0.02, 1.0, _INF, "s before a request's first iteration: HTTP, tokenising, hand-over"),
+)
+PARAMETERS = tuple(
+    [Parameter("any", *row) for row in _SHARED]
+    + [Parameter(owner, *row) for owner in ("vllm", "trtllm", "sglang") for row in _OWN]
+)
