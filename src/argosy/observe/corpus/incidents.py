@@ -146,7 +146,9 @@ def hang_missing(family: Family, strength: float, folder: Path, rng: np.random.G
     library.write_recordings(folder, job, family, stuck, () if behind else (rank,), behind, {})
     waiting = [r for r in range(gpus) if r != rank]
     enqueued = dict.fromkeys(waiting, stuck + 1)
-    library.write_watchdog(folder / "train.err", waiting, stuck, "ALLREDUCE", 4194304, enqueued)
+    library.write_watchdog(
+        folder / "train.err", waiting, stuck, dict.fromkeys(waiting, "ALLREDUCE"), enqueued
+    )
     library.write_nccl(folder / "nccl.log", family)
     culprits = Culprits(ranks=(rank,), nodes=(family.node_of(rank),))
     return Happened((Expected(("hang-missing-rank",), culprits, named=True),))
@@ -159,9 +161,8 @@ def hang_mismatch(family: Family, strength: float, folder: Path, rng: np.random.
     ranks = tuple(int(r) for r in sorted(rng.choice(gpus, int(strength), replace=False)))
     library.write_recordings(folder, job, family, stuck, (), {}, dict.fromkeys(ranks, "_all_gather_base"))
     everyone = dict.fromkeys(range(gpus), stuck + 1)
-    library.write_watchdog(
-        folder / "train.err", [r for r in everyone if r not in ranks], stuck, "ALLREDUCE", 4194304, everyone
-    )
+    names = {rank: "_ALLGATHER_BASE" if rank in ranks else "ALLREDUCE" for rank in everyone}
+    library.write_watchdog(folder / "train.err", everyone, stuck, names, everyone)
     culprits = Culprits(ranks=ranks, nodes=tuple(family.node_of(rank) for rank in ranks))
     return Happened((Expected(("hang-mismatched-collective",), culprits, named=True),))
 

@@ -16,6 +16,7 @@ from argosy.observe.corpus.replay import RankRun, Slice, Span
 
 ERAS = ("absolute-us", "absolute-float-us", "relative-us")
 EPOCH_S = 1_757_000_000.0  # when simulated jobs run: September 2025
+_CALL_S = 6e-6  # a launch itself; what comes before is Python and the dispatcher
 _BASE_STEP_S = 7_889_238  # Kineto's base is the time floored to this (three months)
 
 _ELEMENTWISE = (
@@ -200,8 +201,8 @@ def _events(run: RankRun, job: Healthy, style: Style, tell: _Clock) -> Iterator[
         yield from _span(span, style, tell, host)
     for number, each in enumerate(run.slices):
         correlation = number + 1
-        middle = each.launched + 0.4 * (each.host_end - each.launched)
-        at = tell(middle, each.host_end)
+        called = max(each.host_end - _CALL_S, each.launched)
+        at = tell(called, each.host_end)
         launch = "hipMemcpyWithStream" if each.lane == "copy" and style.kernels == "amd" else runtime
         launch = "cudaMemcpyAsync" if each.lane == "copy" and style.kernels != "amd" else launch
         yield from _host_side(each, job, style, tell, host, correlation)

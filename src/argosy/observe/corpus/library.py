@@ -15,6 +15,7 @@ from argosy.observe.corpus.job import Healthy
 from argosy.observe.corpus.kineto import EPOCH_S, group_name
 
 TIMEOUT_MS = 600_000
+NUMEL = 4_194_304
 
 
 def write_nccl(path: Path, family: Family, sockets: Iterable[int] = ()) -> Path:
@@ -52,15 +53,16 @@ def _nccl(family: Family, sockets: set[int]) -> Iterator[str]:
 
 
 def write_watchdog(
-    path: Path, ranks: Iterable[int], sequence: int, operation: str, numel: int, enqueued: dict[int, int]
+    path: Path, ranks: Iterable[int], sequence: int, operations: dict[int, str], enqueued: dict[int, int]
 ) -> Path:
-    """The watchdogs of ranks whose collective `sequence` did not end. `enqueued`: the last work each has queued."""
+    """The watchdogs of ranks whose collective `sequence` did not end. `operations`: what each calls;
+    `enqueued`: the last work it has queued."""
     lines = []
     for rank in ranks:
         micro = 61_447 + 331 * rank
         stamp = datetime.fromtimestamp(EPOCH_S + 4000, UTC).strftime("%m%d %H:%M:%S")
         tag = f"[rank{rank}]:[E{stamp}.{micro:06d}123 ProcessGroupNCCL.cpp"
-        work = f"WorkNCCL(SeqNum={sequence}, OpType={operation.upper()}, NumelIn={numel}, NumelOut={numel}, Timeout(ms)={TIMEOUT_MS})"
+        work = f"WorkNCCL(SeqNum={sequence}, OpType={operations[rank]}, NumelIn={NUMEL}, NumelOut={NUMEL}, Timeout(ms)={TIMEOUT_MS})"
         lines.append(
             f"{tag}:632] [Rank {rank}] Watchdog caught collective operation timeout: {work} ran for {TIMEOUT_MS + 3 + rank} milliseconds before timing out."
         )
