@@ -144,7 +144,9 @@ class Quota(Section):
     """What a tenant may use."""
 
     accelerators: int = required("accelerators that are the tenant's own", ge=0)
-    cohort: str = setting("", "tenants who lend each other what they leave idle", "one for all")
+    cohort: str = setting(
+        "all", "tenants of one cohort lend each other what they leave idle", "one cohort of all tenants"
+    )
     borrow: Annotated[int | None, Word("unlimited")] = setting(
         None,
         "accelerators beyond its own that it may borrow; or unlimited",
@@ -225,6 +227,9 @@ class Scheduling(Section):
         False,
         "whether the training and serving jobs of this scenario stand in the queue too",
         "the mix alone",
+    )
+    own_accelerators: int | None = setting(
+        None, "accelerators of each training job of this scenario there", "the whole fleet", gt=0
     )
     own_priority: int = setting(100, "their priority", "assumption: above the mix")
     failures: bool = setting(True, "whether nodes fail, at the rates of reliability", "as in the plan")
