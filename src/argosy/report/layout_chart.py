@@ -19,8 +19,13 @@ def layout_heat_map(found: Mapping[str, Any]) -> Any:
     """
     rows = [_row(cell, found["capacity_bytes"]) for cell in found["cells"]]
     order = {key: sorted({cell[key] for cell in found["cells"]}) for key in ("tp", "pp")}
-    tooltip = [alt.Tooltip(f"{key}:N", title=title) for key, title in
-               (("tp", "tensor parallel"), ("pp", "pipeline"), ("shown", "best MFU"), ("told", "layout, or why not"))]  # fmt: skip
+    titles = {
+        "tp": "tensor parallel",
+        "pp": "pipeline",
+        "shown": "best MFU",
+        "told": "layout, or why not",
+    }
+    tooltip = [alt.Tooltip(f"{key}:N", title=title) for key, title in titles.items()]
     base = alt.Chart(alt.Data(values=rows)).encode(  # type: ignore[no-untyped-call]
         x=alt.X("pp:O", sort=order["pp"], title="pipeline stages", axis=alt.Axis(labelAngle=0)),
         y=alt.Y("tp:O", sort=order["tp"], title="tensor parallelism"),

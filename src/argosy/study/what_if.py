@@ -49,7 +49,7 @@ def at_layouts(scenario: Scenario, layouts: Mapping[str, Sequence[Mapping[str, A
     run = nominal_run(setting, jobs, network_account(fabrics))
     answer = payload(setting, verdict_of(setting, run, fabrics), run, run, fabrics)
     answer["scenario"]["hash"] = scenario.hash  # the layouts held are the answer's, not the scenario's
-    return _without_draws(answer)
+    return dict(_without_draws(answer))
 
 
 def _fixed(job: Any, layouts: Sequence[Mapping[str, Any]]) -> Any:

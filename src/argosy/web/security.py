@@ -115,7 +115,7 @@ class Guard:
 
 def _asked(scope: Scope) -> str:
     """The token in the address, or nothing."""
-    return parse_qs(scope["query_string"].decode("latin-1")).get("token", [""])[0]
+    return str(parse_qs(scope["query_string"].decode("latin-1")).get("token", [""])[0])
 
 
 def _with_headers(send: Send, cookie: str | None) -> Send:
