@@ -43,7 +43,10 @@ def _show(payload: dict[str, Any]) -> None:
     console, summary = Console(), payload["summary"]
     counts = ", ".join(f"{count} {status}" for status, count in summary["status"].items())
     console.print(f"{payload['kind']}: {len(payload['rows'])} rows ({counts}); flagged rows apart")
-    for name in ("source", "accelerator", "framework", "scale", "grade", "recompute"):
+    names = ("source", "accelerator", "framework", "model", "scale", "grade", "recompute")
+    for name in (
+        name for name in names if name in summary and (name, payload["kind"]) != ("recompute", "serving")
+    ):
         table = Table(
             "by " + name, "rows", "mean absolute error", "bias", "90th percentile", "inside 90 % interval"
         )
@@ -57,8 +60,25 @@ def _show(payload: dict[str, Any]) -> None:
                 table.add_row(group, str(found["n"]), *percent)
         if table.row_count:
             console.print(table)
+    _show_metrics(console, summary)
     for reason, count in summary["skipped"].items():
         console.print(f"skipped {count}: {reason}")
+
+
+def _show_metrics(console: Any, summary: dict[str, Any]) -> None:
+    """Serving: every metric, over the rows that the fit saw and those set aside."""
+    from rich.table import Table
+
+    if "metric" not in summary:
+        return
+    table = Table("by metric", "", "rows", "mean absolute error", "bias", "inside 90 % interval")
+    for metric, groups in summary["metric"].items():
+        for name, found in groups.items():
+            if found["n"]:
+                bias, inside = f"{found['bias']:+.1%}", _percent(found["coverage_90"])
+                row = (metric, name.replace("_", " "), str(found["n"]), _percent(found["mape"]), bias, inside)
+                table.add_row(*row)
+    console.print(table)
 
 
 def _percent(value: float | None) -> str:

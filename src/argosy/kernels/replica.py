@@ -379,3 +379,21 @@ def closed_loop(concurrency, pool, requests, settings, grids):  # type: ignore[n
                 enqueue(0, sent, pool, requests)
                 sent += 1
             seen += 1
+
+
+@compiled(nogil=True)
+def open_loop(order, pool, requests, settings, grids):  # type: ignore[no-untyped-def]
+    """A pool under requests that come when they come: each goes to the replica with the fewest outstanding tokens.
+
+    `order`: requests by `ready`. Runs until all have left.
+    """
+    replicas = pool.clock.shape[0]
+    for i in order:
+        best = 0
+        for r in range(replicas):
+            advance(r, requests.ready[i], pool, requests, settings, grids)
+            if pool.outstanding[r] < pool.outstanding[best]:
+                best = r
+        enqueue(best, i, pool, requests)
+    for r in range(replicas):
+        advance(r, np.inf, pool, requests, settings, grids)

@@ -22,6 +22,7 @@ def validate(path: Path) -> dict[str, Any]:
     from argosy.validation import rows as tables
     from argosy.validation.memory_rows import predict_memory_rows
     from argosy.validation.runs import predict_rows
+    from argosy.validation.serving_rows import predict_serving_rows, serving_summary
     from argosy.validation.summary import summarise
 
     kind, rows = tables.read_table(path)
@@ -37,9 +38,5 @@ def validate(path: Path) -> dict[str, Any]:
     if kind == "memory":
         answers = predict_memory_rows(rows)
         return head | {"rows": answers, "summary": summarise(answers, "peak_bytes")}
-    reason = "serving model not built yet"
-    answers = [
-        {"row_id": row.text("row_id") or str(i), "status": "skipped", "reason": reason}
-        for i, row in enumerate(rows)
-    ]
-    return head | {"rows": answers, "summary": summarise(answers)}
+    answers = predict_serving_rows(rows)
+    return head | {"rows": answers, "summary": serving_summary(answers)}

@@ -11,7 +11,7 @@ SCALES = ((8, "one node"), (128, "9-128"), (1023, "129-1023"), (float("inf"), "1
 
 def statistics(rows: Iterable[dict[str, Any]], key: str = "step_time_s") -> dict[str, Any]:
     """n, mape, bias, p90_abs (fractions) of `error`, and coverage_90 of the predicted 90 % interval; null
-    where empty.
+    where empty. `key`: what was measured, unless a row names its own `metric`.
     """
     scored = [row for row in rows if row.get("error") is not None]
     if not scored:
@@ -19,7 +19,9 @@ def statistics(rows: Iterable[dict[str, Any]], key: str = "step_time_s") -> dict
     errors = [row["error"] for row in scored]
     sizes = sorted(abs(error) for error in errors)
     inside = [
-        row["p05"] <= row[f"measured_{key}"] <= row["p95"] for row in scored if row.get("p05") is not None
+        row["p05"] <= row[f"measured_{row.get('metric') or key}"] <= row["p95"]
+        for row in scored
+        if row.get("p05") is not None
     ]
     return {
         "n": len(errors),
