@@ -22,6 +22,7 @@ POINT_TO_POINT = frozenset({"send", "recv", "send_recv"})
 KINETO_BASE_S = 7_889_238  # Kineto floors baseTimeNanoseconds to a multiple of a quarter of a year
 _ROUNDS = 60  # of aligning overlapping groups
 _STANDS_NS = 1.0
+_HANDED_OVER_NS = 20_000.0  # the two sides of a send end within this, clocks aligned
 _LOCKSTEP_NS = (
     2_000.0  # ends of one collective on its ranks differ by this much at least: launch and flag polling
 )
@@ -100,6 +101,7 @@ def align(traces: Sequence[RankTrace]) -> Alignment | None:
     rows, groups = _split_unknown(_entries(kept, starts), ranks)
     flat = _flatten(rows)
     offset, residual, part = _clocks(flat, len(kept))
+    flat = _with_pairs(flat, kept, ranks, starts, offset, residual)
     base = np.array(starts, np.int64) + np.rint(offset).astype(np.int64)
     notes += _straddling(base, ranks)
     matched = _matched(flat, offset, kept)
@@ -343,6 +345,69 @@ def _flatten(rows: dict[Key, list[_Row]]) -> _Flat:
     order = np.lexsort((columns[1], columns[0]))
     instance, who, entry, start, end = (column[order] for column in columns)
     return _Flat(instance, who, entry, start, end, keys, np.concatenate(owner), total)
+
+
+def _with_pairs(
+    flat: _Flat,
+    traces: Sequence[RankTrace],
+    ranks: Sequence[int],
+    starts: Sequence[int],
+    offset: Floats,
+    residual: Floats,
+) -> _Flat:
+    """The collectives with sends and receives beside them: two of a group whose ends coincide are the two sides of one.
+
+    They never blame and never set a clock; the replay alone needs them, to carry a lateness from stage to stage.
+    """
+    known = residual[np.isfinite(residual)]
+    if not known.size:
+        return flat  # clocks that nothing ties cannot tell what coincides
+    within = max(_HANDED_OVER_NS, 6.0 * float(np.median(known)))
+    buckets: dict[tuple[object, int], list[tuple[np.ndarray, ...]]] = defaultdict(list)
+    for who, trace in enumerate(traces):
+        each = trace.collectives
+        own = np.flatnonzero(np.isin(each.operation, _numbers(each.operations, set(POINT_TO_POINT))))
+        for code in np.unique(each.group[own] if len(own) else own):
+            entry = own[each.group[own] == code]
+            members = _members(each.groups[code], trace)
+            for size in np.unique(each.bytes[entry]):
+                some = entry[each.bytes[entry] == size]
+                start, end = (
+                    (times[some] - starts[who]).astype(np.float64) for times in (each.start_ns, each.end_ns)
+                )
+                key = (members or each.groups[code], int(size))
+                buckets[key].append((np.full(len(some), who), some, start, end))
+    columns: list[list[np.ndarray]] = [[flat.instance], [flat.who], [flat.entry], [flat.start], [flat.end]]
+    keys, owner, count = list(flat.keys), [flat.key], flat.count
+    for (name, size), parts in buckets.items():
+        who, entry, start, end = (np.concatenate([part[i] for part in parts]) for i in range(4))
+        pair = _coincide(who, end - offset[who], within)
+        if not len(pair):
+            continue
+        own = pair.ravel()
+        for column, values in zip(
+            columns,
+            (np.repeat(np.arange(len(pair)), 2) + count, who[own], entry[own], start[own], end[own]),
+            strict=True,
+        ):
+            column.append(values)
+        owner.append(np.full(len(pair), len(keys)))
+        keys.append((name if isinstance(name, str) else _listed(name, 4), None, "send_recv", size))
+        count += len(pair)
+    merged = [np.concatenate(column) for column in columns]
+    return _Flat(merged[0], merged[1], merged[2], merged[3], merged[4], keys, np.concatenate(owner), count)
+
+
+def _coincide(who: Whole, end: Floats, within: float) -> Whole:
+    """Pairs (P, 2) of entries of two ranks that end within `within` ns of each other, each entry in one pair at most."""
+    order = np.argsort(end, kind="stable")
+    close = (np.diff(end[order]) <= within) & (np.diff(who[order]) != 0)
+    found, k = [], 0
+    for k_close in np.flatnonzero(close).tolist():
+        if k_close >= k:
+            found.append((order[k_close], order[k_close + 1]))
+            k = k_close + 2
+    return np.array(found, np.int64).reshape(-1, 2)
 
 
 def _medians(values: Floats, index: Whole, count: int) -> Floats:

@@ -1,142 +1,178 @@
 """What-if replay of aligned traces: the time saved, had some ranks worked as fast as their peers.
 
-Each rank's step is a chain of own work and collectives; a collective ends on all its ranks a transfer after the last
-of them came. The replay runs the chains again with changed own work: start = clock + work; end = last start + transfer;
-the rank's clock then stands at start + what of the collective is not hidden behind its compute. Time saved is the
-replay as measured less the replay as changed, so that what the chain leaves out counts in neither.
+Each rank is a chain of own work and communication. A collective (or the two sides of a send) ends on all its ranks a
+transfer after the last of them came. A rank's next kernel starts after its own work and after what it waited for:
+start = max(end of the kernels that it waited for, start of the kernel before + work hidden behind them) + work after.
+Time saved is the replay as measured less the replay as changed, so that what the chains leave out counts in neither.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
 
-from argosy.observe.align import Alignment
+from argosy.observe.align import POINT_TO_POINT, Alignment
+from argosy.observe.intervals import union
 from argosy.observe.records import Floats, Whole
+
+_EPSILON = 500.0  # ns by which a kernel may start before the end that it waited for: the clock's grain
 
 
 @dataclass(frozen=True)
 class Chains:
-    """Collectives of all ranks as a graph in levels. Per member entry (E,), sorted by level and collective:
+    """Communication of all ranks as a graph. Entries (E,) are kernels of a rank, sorted by their depth in the graph:
 
-    `who`; `work_ns` before it; `hidden_ns` behind compute; `ordinal`: of the collective; per level the slices of entries
-    and where each collective begins; `transfer_ns` per collective; `start_ns` (R,) of each rank's chain; `steps` replayed.
+    `who`; `hidden_ns`, `tail_ns`: the rank's own work before it, behind what it waited for and after that; `target`: the
+    entry that waits for it (E: nobody); `depth`: first entry of each depth (closing entry). Collectives (C,), sorted by the
+    depth at which the last member is known: `members` (flat, entries) from `first` (closing entry), `transfer_ns`, `closes`:
+    first collective of each depth (closing entry). `start_ns` (R,) of each rank's chain; `steps` replayed.
     """
 
     who: Whole
-    work_ns: Floats
     hidden_ns: Floats
-    first: Whole  # of each collective's members
-    levels: Whole  # first collective of each level, with a closing entry
+    tail_ns: Floats
+    target: Whole
+    depth: Whole
+    members: Whole
+    first: Whole
     transfer_ns: Floats
+    closes: Whole
     start_ns: Floats
     steps: int
 
-    def finish_ns(self, work_ns: Floats) -> float:
-        """When the last rank is done, ns, with this work before each entry."""
-        clock = self.start_ns.copy()
-        for level in range(len(self.levels) - 1):
-            a, b = self.levels[level], self.levels[level + 1]
-            low, high = self.first[a], self.first[b]
-            own = slice(low, high)
-            start = clock[self.who[own]] + work_ns[own]
-            done = np.maximum.reduceat(start, self.first[a:b] - low) + self.transfer_ns[a:b]
-            size = np.diff(self.first[a : b + 1])
-            shown = np.maximum(np.repeat(done, size) - start - self.hidden_ns[own], 0.0)
-            clock[self.who[own]] = start + shown
-        return float(clock.max()) if len(clock) else 0.0
+    def finish_ns(self, scale: Floats) -> float:
+        """When the last rank is done, ns, with the ranks' own work times `scale` (R,)."""
+        count = len(self.who)
+        issue, ready, start = self.start_ns.copy(), np.full(count + 1, -np.inf), np.zeros(count)
+        last = -np.inf if count else 0.0
+        for level in range(len(self.depth) - 1):
+            own = slice(self.depth[level], self.depth[level + 1])
+            who = self.who[own]  # each rank at most once in a depth
+            factor = scale[who]
+            begun = (
+                np.maximum(ready[own], issue[who] + factor * self.hidden_ns[own]) + factor * self.tail_ns[own]
+            )
+            start[own] = issue[who] = begun
+            a, b = self.closes[level], self.closes[level + 1]
+            if a == b:
+                continue
+            member = self.members[self.first[a] : self.first[b]]
+            done = np.maximum.reduceat(start[member], self.first[a:b] - self.first[a]) + self.transfer_ns[a:b]
+            np.maximum.at(ready, self.target[member], np.repeat(done, np.diff(self.first[a : b + 1])))
+            last = max(last, float(done.max()))
+        return last
 
-    def saved_s(self, ranks: Iterable[int]) -> float:
-        """Seconds a step saved, had the traces of these indices worked like the median of the other members, never slower."""
+    def saved_s(self, factors: Mapping[int, float]) -> float:
+        """Seconds a step saved, had the traces of these indices done their own work in these shares of its time."""
         if not len(self.who):
             return 0.0
-        blamed = np.isin(self.who, list(ranks))
-        size = np.diff(self.first)
-        instance = np.repeat(np.arange(len(size)), size)
-        others = np.where(blamed, np.nan, self.work_ns)
-        middle = _medians(others, instance, len(size))[instance]
-        changed = np.where(blamed & np.isfinite(middle), np.minimum(self.work_ns, middle), self.work_ns)
-        return max(self.finish_ns(self.work_ns) - self.finish_ns(changed), 0.0) * 1e-9 / max(self.steps, 1)
-
-
-def _medians(values: Floats, index: Whole, count: int) -> Floats:
-    from argosy.observe.align import _medians as medians
-
-    known = np.isfinite(values)
-    return medians(values[known], index[known], count)
+        measured = np.ones(len(self.start_ns))
+        changed = measured.copy()
+        for index, factor in factors.items():
+            changed[index] = min(max(factor, 0.0), 1.0)
+        return max(self.finish_ns(measured) - self.finish_ns(changed), 0.0) * 1e-9 / self.steps
 
 
 def chains(alignment: Alignment) -> Chains:
-    """The aligned ranks' collectives as chains of work; those of no barrier count as work of nobody (their exposed part)."""
+    """The aligned ranks' barrier-like collectives, sends and receives as chains of work."""
     matched = alignment.matched
-    own = matched.barrier[matched.instance] if len(matched.operation) else np.zeros(0, bool)
+    pairs = np.isin(matched.operation, list(POINT_TO_POINT))
+    own = (matched.barrier | pairs)[matched.instance] if len(matched.operation) else np.zeros(0, bool)
     kept = np.flatnonzero(own)
-    who, start = matched.who[kept], matched.start_ns[kept]
-    exposed = np.minimum(matched.exposed_ns[kept], matched.end_ns[kept] - start)
-    hidden = matched.end_ns[kept] - start - exposed
+    kept = kept[
+        np.argsort(matched.start_ns[kept], kind="stable")
+    ]  # in order of time: nothing depends on what is later
     _, instance = np.unique(matched.instance[kept], return_inverse=True)
-    count = int(instance.max()) + 1 if len(instance) else 0
-    first = np.searchsorted(instance, np.arange(count + 1))
-    work, begin = _work(alignment, who, start, exposed, matched.entry[kept])
-    last = np.maximum.reduceat(start, first[:-1]) if count else np.zeros(0)
-    end = matched.end_ns[kept]
-    transfer = np.maximum(
-        (np.minimum.reduceat(end, first[:-1]) if count else np.zeros(0)) - last,
-        0.0,
-    )
-    level = _levels(who, first, len(alignment.traces))
+    who, start, end = matched.who[kept], matched.start_ns[kept], matched.end_ns[kept]
+    hidden, tail, target, begin = _work(alignment, who, start, end, matched.exposed_ns[kept])
+    level, closes = _levels(who, instance, target, len(alignment.traces))
     order = np.argsort(level, kind="stable")
-    size = np.diff(first)[order] if count else np.zeros(0, np.int64)
-    entries = (
-        np.concatenate([np.arange(first[i], first[i + 1]) for i in order]) if count else np.zeros(0, np.int64)
+    place = np.full(len(order) + 1, len(order))
+    place[order] = np.arange(len(order))
+    count = len(closes)
+    by_close = np.argsort(closes, kind="stable")
+    rank_of = np.empty(count, np.int64)
+    rank_of[by_close] = np.arange(count)
+    members = np.argsort(rank_of[instance], kind="stable") if count else np.zeros(0, np.int64)
+    first = (
+        np.searchsorted(rank_of[instance][members], np.arange(count + 1)) if count else np.zeros(1, np.int64)
     )
-    ordered = level[order]
-    bounds = np.searchsorted(ordered, np.arange((int(ordered[-1]) if count else -1) + 2))
+    transfer = np.zeros(0)
+    if count:
+        last = np.maximum.reduceat(start[members], first[:-1])
+        transfer = np.maximum(np.minimum.reduceat(end[members], first[:-1]) - last, 0.0)
+    depths = np.arange((int(level.max()) if count else -1) + 2)
     steps = np.unique(matched.step[kept][matched.step[kept] >= 0])
     return Chains(
-        who[entries],
-        work[entries],
-        hidden[entries],
-        np.concatenate([[0], np.cumsum(size)]),
-        bounds,
-        transfer[order],
+        who[order],
+        hidden[order],
+        tail[order],
+        place[target[order]],
+        np.searchsorted(level[order], depths),
+        place[members],
+        first,
+        transfer,
+        np.searchsorted(closes[by_close], depths),
         begin,
         max(len(steps), 1),
     )
 
 
 def _work(
-    alignment: Alignment, who: Whole, start: Floats, exposed: Floats, entry: Whole
-) -> tuple[Floats, Floats]:
-    """Own work before each entry (ns): the gap since the rank's entry before it, less all exposed communication in it."""
-    work = np.zeros(len(who))
+    alignment: Alignment, who: Whole, start: Floats, end: Floats, exposed: Floats
+) -> tuple[Floats, Floats, Whole, Floats]:
+    """Own work of each entry, hidden and after (ns), the entry that waits for it, and where each rank's chain starts.
+
+    The exposed part of a kernel is taken at its end; what a rank waits for is blocked by all its communication kernels,
+    matched or not, so that waiting never counts as work.
+    """
+    count = len(who)
+    hidden, tail, target = np.zeros(count), np.zeros(count), np.full(count, count)
     begin = np.zeros(len(alignment.traces))
-    order = np.lexsort((start, who))
-    bounds = np.searchsorted(who[order], np.arange(len(alignment.traces) + 1))
+    by_rank = np.argsort(who, kind="stable")  # keeps the order of time
+    bounds = np.searchsorted(who[by_rank], np.arange(len(alignment.traces) + 1))
     for rank, trace in enumerate(alignment.traces):
-        own = order[bounds[rank] : bounds[rank + 1]]
+        own = by_rank[bounds[rank] : bounds[rank + 1]]
         if not len(own):
             continue
         begin[rank] = start[own[0]]
         each = trace.collectives
-        shown = np.concatenate([[0.0], np.cumsum(each.exposed_ns.astype(np.float64))])
-        between = shown[entry[own][1:]] - shown[entry[own][:-1] + 1]  # of kernels that no collective matched
-        gap = np.diff(start[own]) - exposed[own][:-1] - np.maximum(between, 0.0)
-        work[own[1:]] = np.maximum(gap, 0.0)
-    return work, begin
+        ends = alignment.common(rank, each.end_ns)
+        shown = np.minimum(each.exposed_ns, each.end_ns - each.start_ns)
+        blocked = union(np.rint(ends - shown).astype(np.int64), np.rint(ends).astype(np.int64))
+        before, now = start[own][:-1], start[own][1:]
+        at = np.rint(now).astype(np.int64)
+        work = np.maximum(now - before - blocked.within(np.rint(before).astype(np.int64), at), 0.0)
+        # The last end of a blocking kernel in the gap divides its work into what was hidden and what came after.
+        reach = np.full(len(now), -np.inf)
+        if len(blocked.end):
+            k = np.searchsorted(blocked.end, at + int(_EPSILON), "right") - 1
+            reach = np.where(k >= 0, blocked.end[np.maximum(k, 0)], -np.inf)
+        after = np.where(reach > before, np.clip(now - reach, 0.0, work), 0.0)
+        tail[own[1:]], hidden[own[1:]] = after, work - after
+        waiting = np.searchsorted(start[own], end[own] - _EPSILON, "left")
+        waits = (exposed[own] > 0) & (waiting < len(own)) & (waiting > np.arange(len(own)))
+        target[own[waits]] = own[waiting[waits]]
+    return hidden, tail, target, begin
 
 
-def _levels(who: Whole, first: Whole, ranks: int) -> Whole:
-    """Depth of each collective in the graph: one more than the deepest that its members were in before it."""
-    depth = [0] * ranks
-    members = who.tolist()
+def _levels(who: Whole, instance: Whole, target: Whole, ranks: int) -> tuple[Whole, Whole]:
+    """Depth of each entry, and of each collective's end: after the rank's entry before it, and after what it waited for."""
+    count = int(instance.max()) + 1 if len(instance) else 0
+    latest, closes = [-1] * ranks, [0] * count
+    after = [0] * (len(who) + 1)
+    members = np.bincount(instance, minlength=count).tolist()
+    waiting: list[list[int]] = [[] for _ in range(count)]
     out = []
-    for a, b in zip(first[:-1].tolist(), first[1:].tolist(), strict=True):
-        own = members[a:b]
-        level = max(depth[rank] for rank in own)
-        for rank in own:
-            depth[rank] = level + 1
+    for rank, collective, wakes in zip(who.tolist(), instance.tolist(), target.tolist(), strict=True):
+        level = max(latest[rank] + 1, after[len(out)])
+        latest[rank] = level
         out.append(level)
-    return np.array(out, np.int64)
+        waiting[collective].append(wakes)
+        closes[collective] = max(closes[collective], level)
+        if len(waiting[collective]) == members[collective]:
+            for each in waiting[collective]:
+                after[each] = max(after[each], closes[collective] + 1)
+    return np.array(out, np.int64), np.array(closes, np.int64)

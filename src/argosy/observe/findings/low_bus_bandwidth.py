@@ -56,7 +56,8 @@ def _of_benchmark(observed: Observed, path: str, run: Any) -> list[Finding]:
             if answer["causes"]
             else "run it again with NCCL_DEBUG=INFO and compare the channels",
             thresholds.confidence(
-                thresholds.DIRECT if socket else thresholds.INFERRED, (1.0 / max(ratio, 1e-9),)
+                thresholds.DIRECT if socket else thresholds.INFERRED,
+                (thresholds.BUS_SHORTFALL / max(ratio, 1e-9),),
             ),
             culprit=Culprit(),
             evidence=(Place(path, largest["line"]),),

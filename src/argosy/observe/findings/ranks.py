@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -45,7 +46,7 @@ def slow_ranks(observed: Observed) -> list[SlowRank]:
             or lasting < thresholds.PERSISTENCE
         ):
             continue
-        saved = observed.chains.saved_s([i]) if observed.chains and late.barriers[i] else excess
+        saved = saved_s(observed, [i]) if late.barriers[i] else excess
         if saved < thresholds.LEAST_SHARE * step:
             continue
         parts = {
@@ -57,6 +58,19 @@ def slow_ranks(observed: Observed) -> list[SlowRank]:
         node, score = observed.node_of(rank), float(late.z[i])
         found.append(SlowRank(i, rank, node, excess, score, lasting, min(saved, excess), leading))
     return found
+
+
+def saved_s(observed: Observed, indices: Sequence[int]) -> float:
+    """Seconds a step saved by replay, had these traces' own work taken what their peers' does; their excess without one."""
+    late, chains = observed.lateness, observed.chains
+    if late is None:
+        return 0.0
+    own, excess = np.median(late.own_s, axis=1), late.typical_excess_s
+    if chains is None or not len(chains.who):
+        return float(max(excess[i] for i in indices))
+    outside = [i for i in range(len(own)) if i not in indices]
+    above = float(np.median(excess[outside])) if outside else 0.0  # the peers' median, the blamed left out
+    return chains.saved_s({i: float((own[i] - excess[i] + above) / own[i]) for i in indices if own[i] > 0})
 
 
 @dataclass(frozen=True)
@@ -114,7 +128,7 @@ def slow_nodes(observed: Observed) -> list[SlowNode]:
             or together < 0.75
         ):
             continue
-        saved = observed.chains.saved_s(members) if observed.chains and len(observed.chains.who) else excess
+        saved = saved_s(observed, members)
         if saved < thresholds.LEAST_SHARE * step:
             continue
         ranks = tuple(alignment.ranks[i] for i in members)
