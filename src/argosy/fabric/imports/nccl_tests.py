@@ -29,7 +29,7 @@ _TAG = re.compile(r"^\[\d+,\d+\]<std(?:out|err)>:|^\s?\d+: (?=[#\s])")
 _PROGRAM = re.compile(r"\b(\w+?)_perf(?:_mpi)?\b")
 _RANK = re.compile(r"#\s+Rank\s+(\d+)\s.*?\bon\s+(\S+)\s+device\s+(\d+)\s+\[[^\]]*\]\s*(.*)$")
 _VARIABLE = re.compile(r"\b(NCCL_[A-Z0-9_]+)=([^\s'\"]+)")
-_WARNING = re.compile(r"NCCL WARN (.*)|(NET/Socket\b.*)|(.*via NET/Socket.*)")
+_WARNING = re.compile(r"NCCL WARN (.*)|(NET/Socket\b.*)")
 
 
 @dataclass(frozen=True)
@@ -99,8 +99,10 @@ def read_lines(
         line = _TAG.sub("", raw)
         for name, value in _VARIABLE.findall(line):
             variables.setdefault(name, value)
-        if found := _WARNING.search(line):
-            warnings.append(next(text for text in found.groups() if text).strip()[:200])
+        if "via NET/Socket" in line:
+            warnings.append(line.strip()[:200])
+        elif found := _WARNING.search(line):
+            warnings.append((found[1] or found[2] or "").strip()[:200])
         if (program := _PROGRAM.search(line)) and program[1] in PROGRAMS:
             collective = PROGRAMS[program[1]]
         if found := _RANK.match(line):

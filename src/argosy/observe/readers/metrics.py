@@ -17,8 +17,9 @@ from argosy.observe.records import FaultEvent, Series
 MOST_SERIES = 500_000
 MOST_SAMPLES = 50_000_000
 XID_GAUGE = "DCGM_FI_DEV_XID_ERRORS"
-# DCGM's blanks (dcgm_structs.h): DCGM_INT32_BLANK, DCGM_INT64_BLANK, DCGM_FP64_BLANK, each with 15 values above it.
-_BLANKS = ((0x7FFFFFF0, 16), (0x7FFFFFFFFFFFFFF0, 16), (140737488355328.0, 16))
+# DCGM's blanks (dcgm_structs.h): DCGM_INT32_BLANK, DCGM_INT64_BLANK, DCGM_FP64_BLANK, each with 15 values above it
+# (which as float64 are 2⁶³).
+_BLANKS = ((0x7FFFFFF0, 16), (0x7FFFFFFFFFFFFFF0, 17), (140737488355328.0, 16))
 _INSTANCE = ("GPU_I_ID", "GPU_I_PROFILE")
 _OF_INSTANCES = ("DCGM_FI_PROF_", "DCGM_FI_DEV_FB_")  # metrics that every instance has its own of
 _WHOSE = (

@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from argosy.observe.readers.text import dated_s, number, stamp_s
+from argosy.observe.readers.text import USUAL_LINE, dated_s, number, stamp_s
 from argosy.observe.records import LibraryMessage
 
 MOST_MESSAGES = 500_000  # of one file
@@ -70,6 +70,7 @@ class Messages:
 
     def feed(self, line_number: int, tagged: int | None, line: str) -> bool:
         """Read one line (`tagged`: the rank that a launcher put before it); whether it was a message."""
+        line = line[:USUAL_LINE]
         for read in (self._watchdog, self._nccl):
             kind_values = read(tagged, line)
             if kind_values is not None:
@@ -128,7 +129,7 @@ class Messages:
         at = line.find("NCCL ")
         if at < 0:
             return None
-        prefix = _PREFIX.search(line)
+        prefix = _PREFIX.search(line, max(at - 400, 0), at)
         node = prefix["host"] if prefix else None
         process = (prefix["host"], prefix["pid"]) if prefix else ("", "")
         body = line[at + 5 :]

@@ -16,6 +16,7 @@ from argosy.observe.readers.source import Source, buffered
 from argosy.observe.records import Problem
 
 LONGEST_LINE = 1 << 20  # bytes: dumps of configurations on one line are a tenth of it
+USUAL_LINE = 1 << 14  # characters: what patterns are looked for in; only dumps are longer
 MOST_PROBLEMS = 20  # told of one file
 _ESCAPES = re.compile(r"\x1b(?:\[[0-9;?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@-Z\\-_])")
 _STAMP = re.compile(
@@ -66,10 +67,16 @@ class Lines:
             self.problem(0, f"cannot be read: {error.strerror or error}")
             return
         with buffered(source) as file:
-            while raw := file.readline(LONGEST_LINE):
-                self.count += 1
-                if len(raw) == LONGEST_LINE and not raw.endswith(b"\n"):
-                    self._pass_over(file)
+            kept = b""  # of a line longer than any, that a progress bar writes over itself
+            while raw := kept + file.readline(LONGEST_LINE - len(kept)):
+                self.count += not kept
+                kept = b""
+                if len(raw) >= LONGEST_LINE and not raw.endswith(b"\n"):
+                    cut = raw.rfind(b"\r", 1, -1)
+                    if cut > 0:
+                        raw, kept = raw[:cut], raw[cut:]
+                    else:
+                        self._pass_over(file)
                 yield self.count, self._decoded(raw)
         if source.damage:
             self.unreadable = self.count == 0
@@ -89,7 +96,7 @@ class Lines:
             )
 
     def _decoded(self, raw: bytes) -> str:
-        text = raw.rstrip(b"\r\n").decode("utf-8", "replace")
+        text = raw.strip(b"\r\n").decode("utf-8", "replace")
         if "\ufffd" in text:
             self._undecoded += 1
         if "\0" in text:

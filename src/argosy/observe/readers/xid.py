@@ -13,7 +13,7 @@ from functools import cache
 from pathlib import Path
 
 from argosy.facts import load_catalog
-from argosy.observe.readers.text import Lines, changed_s, head_text, stamp_s, syslog_s
+from argosy.observe.readers.text import USUAL_LINE, Lines, changed_s, head_text, stamp_s, syslog_s
 from argosy.observe.records import Batch, FaultEvent, Input
 
 KIND = "xid"
@@ -107,6 +107,7 @@ def read(path: Path) -> Batch:
 
 def event_of(path: str, number: int, line: str, changed: float) -> FaultEvent | None:
     """The message of one line, or None. `changed`: the file's last change, for stamps without a year."""
+    line = line[:USUAL_LINE]
     stamps = _times(line, changed)
     node = _node(line)
     if found := _XID.search(line):

@@ -23,8 +23,10 @@ _FREE = ("SubmitLine", "JobName", "Comment", "AdminComment", "SystemComment", "W
 _ABSENT = ("", "Unknown", "None", "N/A", "INVALID", "None assigned")
 _UNLIMITED = ("UNLIMITED", "Partition_Limit", "")
 _JOB_ID = re.compile(r"(\d+)(?:_(\d+|\[[^\]]*\]?))?(?:\+(\d+))?(?:\.(.+))?")
-_SPAN = re.compile(r"(?:(\d+)-)?(?:(\d+):)?(\d+):(\d+)(?:\.\d+)?")
-_GPU = re.compile(r"gres/gpu(?::([^=,]+))?=(\d+)")
+_SPAN = re.compile(r"(?:([0-9]{1,9})-)?(?:([0-9]{1,9}):)?([0-9]{1,9}):([0-9]{1,9})(?:\.[0-9]+)?")
+_COUNT = re.compile(r"[0-9]{1,15}")
+_MOST_HOSTS = 1_000_000  # of one range: more is no cluster, but would fill the memory
+_GPU = re.compile(r"gres/gpu(?::([^=,]+))?=([0-9]{1,15})")
 _STATES = {"CD": "COMPLETED", "F": "FAILED", "TO": "TIMEOUT", "CA": "CANCELLED", "NF": "NODE_FAIL", "PR": "PREEMPTED",
            "OOM": "OUT_OF_MEMORY", "R": "RUNNING", "PD": "PENDING", "RQ": "REQUEUED", "DL": "DEADLINE",
            "BF": "BOOT_FAIL", "S": "SUSPENDED"}  # fmt: skip
@@ -191,7 +193,7 @@ def _row(
         return None
     words = cells.get("State", "").split()
     state = words[0].rstrip("+") if words else ""
-    code = re.fullmatch(r"(\d+):(\d+)", cells.get("ExitCode", "").strip())
+    code = re.fullmatch(r"([0-9]{1,9}):([0-9]{1,9})", cells.get("ExitCode", "").strip())
     allocated, kind = _accelerators(cells.get("AllocTRES"))
     asked, kind_asked = _accelerators(cells.get("ReqTRES"))
     count = cells.get("NNodes", "").strip() or cells.get("AllocNodes", "").strip()
@@ -212,7 +214,7 @@ def _row(
         elapsed_s=elapsed,
         time_limit_s=limit,
         nodes=expand_hosts(cells.get("NodeList", "")),
-        node_count=int(count) if count.isdigit() else None,
+        node_count=int(count) if _COUNT.fullmatch(count) else None,
         accelerators=allocated,
         accelerators_asked=asked,
         accelerator=kind or kind_asked,
@@ -222,7 +224,7 @@ def _row(
 
 def _moment(text: str) -> float | None:
     """Seconds since 1970 of `2026-03-01T12:30:00`, or of the number that SLURM_TIME_FORMAT=%s prints."""
-    if text.isdigit():
+    if _COUNT.fullmatch(text):
         return float(text)
     try:
         moment = datetime.fromisoformat(text)
@@ -242,12 +244,12 @@ def _span(text: str) -> float | None:
 
 def _elapsed(cells: Mapping[str, str]) -> float | None:
     raw = cells.get("ElapsedRaw", "").strip()
-    return float(raw) if raw.isdigit() else _span(cells.get("Elapsed", ""))
+    return float(raw) if _COUNT.fullmatch(raw) else _span(cells.get("Elapsed", ""))
 
 
 def _time_limit(cells: Mapping[str, str]) -> float | None:
     raw = cells.get("TimelimitRaw", "").strip()
-    return 60.0 * float(raw) if raw.isdigit() else _span(cells.get("Timelimit", ""))
+    return 60.0 * float(raw) if _COUNT.fullmatch(raw) else _span(cells.get("Timelimit", ""))
 
 
 def _accelerators(tres: str | None) -> tuple[int | None, str]:
@@ -274,8 +276,9 @@ def expand_hosts(text: str) -> tuple[str, ...]:
         before, inside, after = found.groups()
         for each in inside.split(","):
             low, _, high = each.partition("-")
-            if high and low.isdigit() and high.isdigit():
-                names = [f"{before}{n:0{len(low)}d}" for n in range(int(low), int(high) + 1)]
+            bounds = [int(end) for end in (low, high) if _COUNT.fullmatch(end)]
+            if len(bounds) == 2 and bounds[1] - bounds[0] < _MOST_HOSTS:
+                names = [f"{before}{n:0{len(low)}d}" for n in range(bounds[0], bounds[1] + 1)]
             else:
                 names = [f"{before}{each}"]
             hosts += [host for name in names for host in expand_hosts(name + after)]

@@ -6,12 +6,13 @@ One pass takes what any of them printed; messages of NCCL and of the kernel in t
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 
 from argosy.observe.readers import nccl_lines
-from argosy.observe.readers.text import Lines, changed_s, head_text, rank_of, stamp_s
+from argosy.observe.readers.text import USUAL_LINE, Lines, changed_s, head_text, rank_of, stamp_s
 from argosy.observe.readers.training_log import troubles
 from argosy.observe.readers.training_log.collect import Collector
 from argosy.observe.readers.training_log.frameworks import Frameworks
@@ -42,10 +43,11 @@ def read(path: Path) -> Batch:
     collector = Collector(str(path))
     megatron, titan, frameworks = Megatron(collector), Torchtitan(collector), Frameworks(collector)
     messages = nccl_lines.Messages(str(path), changed_s(path))
-    for number, raw in lines:
-        rank, text = rank_of(raw) if raw[:1] in _TAGS else (None, raw)
-        if not text:
+    for number, raw in _written(lines):
+        rank, whole = rank_of(raw) if raw[:1] in _TAGS else (None, raw)
+        if not whole:
             continue
+        text = whole[:USUAL_LINE]
         if "20" in text[:40]:
             collector.seen(stamp_s(text[:64]))
         if "ProcessGroupNCCL" in text:  # its stamps have no year
@@ -53,7 +55,7 @@ def read(path: Path) -> Batch:
         elif "NCCL INFO" not in text:
             (
                 megatron.feed(number, text)
-                or titan.feed(number, rank, text)
+                or titan.feed(number, rank, whole if "Running with" in text[:400] else text)
                 or frameworks.feed(number, text)
                 or troubles.feed(collector, number, text)
             )
@@ -65,6 +67,16 @@ def read(path: Path) -> Batch:
     events = sum(len(log.iteration) + len(log.events) for log in logs)
     status = lines.status if events or lines.unreadable else "ignored"
     return Batch(Input(str(path), KIND, status, events, tuple(lines.problems)), logs=logs)
+
+
+def _written(lines: Lines) -> Iterator[tuple[int, str]]:
+    """The lines, those that a progress bar wrote over itself one by one."""
+    for number, line in lines:
+        if "\r" in line:
+            for part in line.split("\r"):
+                yield number, part
+        else:
+            yield number, line
 
 
 def _doubtful(lines: Lines, log: TrainingLog) -> None:

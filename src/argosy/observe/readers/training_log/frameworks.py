@@ -13,11 +13,11 @@ from argosy.observe.readers.text import number, stamp_s
 from argosy.observe.readers.training_log.collect import Collector
 
 _NEMO = re.compile(r"\biteration (\d{1,17})/\d+ ?\|(.*)")
-_NEMO_BAR = re.compile(r"(\d{1,17})/\d+ \[[^\]]*?train_step_timing in s=([\d.]+)[^\]]*\]")
+_NEMO_BAR = re.compile(r"(\d{1,17})/\d+ \[[^\]]{0,1000}?train_step_timing in s=([\d.]+)[^\]]{0,1000}\]")
 _NEMO_SAVE = re.compile(
     r"Checkpoint Save : Rank ?: ?\d+ : Iteration ?: ?(\d{1,17}) : Start time ?: ?([\d.]+)s? : Save duration ?: ?([\d.]+)s"
 )
-_DEEPSPEED = re.compile(r"global_step=(\d{1,17}),.*?CurrSamplesPerSec=([\d.eE+-]+)")
+_DEEPSPEED = re.compile(r"global_step=(\d{1,17}),.{0,200}?CurrSamplesPerSec=([\d.eE+-]+)")
 _DEEPSPEED_PIPE = re.compile(
     r"\bsteps: (\d{1,17}) loss: (\S+) iter time \(s\): ([\d.]+) samples/sec: ([\d.]+)"
 )

@@ -106,6 +106,8 @@ class Megatron:
 
     def _timers(self, text: str) -> bool:
         """One line of a list of timers over ranks."""
+        if len(text) > 400:
+            return False
         if self._section == "spread":
             if found := _SPREAD.match(text):
                 self._timer(found[1], number(found[3]) / 1e3, 0)
@@ -157,7 +159,7 @@ class Megatron:
             to.start(line, stamp_s(text), text)
             to.setting("world_size", int(found[1]))
             to.setting("data_parallel", int(found[2]))
-            for name, size in re.findall(r"([a-z-]+-parallel)[- ]size:? (\d{1,12})", found[3]):
+            for name, size in re.findall(r"([a-z-]+-parallel)[- ]size:? (\d{1,12})", found[3][:1000]):
                 if name in _LATER:
                     to.setting(_LATER[name], int(size))
         elif "model parallel rank (" in text and (shards := _SHARD.findall(text)):

@@ -9,7 +9,8 @@ from argosy.observe.readers.text import stamp_s
 from argosy.observe.readers.training_log.collect import Collector
 
 _CANCELLED = re.compile(
-    r"(?:JOB|STEP) (\d+)\S* ON (\S+) CANCELLED AT (\S+?)(?: DUE TO ([A-Z ]+?))?(?:,| \*\*\*|$)", re.I
+    r"(?:JOB|STEP) (\d{1,12})\S{0,60} ON (\S{1,253}) CANCELLED AT (\S+?)(?: DUE TO ([A-Z ]+?))?(?:,| \*\*\*|$)",
+    re.I,
 )
 _ENDED = re.compile(
     r"srun: error: (\S+?): tasks? [\d,-]+: (Killed|Out Of Memory|Exited with exit code \d+|Segmentation fault|Aborted)"
@@ -22,10 +23,10 @@ _MEMORY = re.compile(
 )
 _SIGNAL = re.compile(r"\b(?:received|Received|got) (?:SIG\w{3,6}|signal \d{1,2})|signal: SIG\w{3,6}")
 _RECOMPILE = re.compile(
-    r"hit config\.\w*(?:recompile_limit|cache_size_limit)|torch\._dynamo.*Recompiling function|__recompiles\b"
+    r"hit config\.\w*(?:recompile_limit|cache_size_limit)|torch\._dynamo.{0,200}Recompiling function|__recompiles\b"
 )
 _DATA = re.compile(
-    r"dataloader.*(?:bottleneck|slow|stall|timed out)|data loader (?:is|was) (?:slow|waiting)|waiting for (?:data|batch)",
+    r"dataloader.{0,200}(?:bottleneck|slow|stall|timed out)|data loader (?:is|was) (?:slow|waiting)|waiting for (?:data|batch)",
     re.I,
 )
 _WORDS = ("Error", "Exception", "Interrupt", "CANCELLED", "srun: error", "memory", "oom", "signal", "SIG", "ynamo",
