@@ -68,7 +68,7 @@ def test_a_scrape(text):
     assert (held.code, held.kind, held.node, held.pci) == (79, "fallen-off-bus", "n1", "0000:01:00")
     assert math.isnan(held.time_s)  # it may be days old
     messages = [problem.message for problem in batch.input.problems]
-    assert batch.input.status == "partial" and batch.input.problems[0].line == 16
+    assert batch.input.status == "partial" and batch.input.problems[0].line == 15
     assert any("1 values are DCGM's blanks" in each for each in messages)
     assert any("2 values are NaN" in each for each in messages)
 
