@@ -115,6 +115,17 @@ def test_folders_with_too_many_files_end(tmp_path: Path, monkeypatch: pytest.Mon
     assert "more than 3 files" in batches[-1].input.problems[0].message
 
 
+def test_many_ranks_share_a_bounded_picture(mixed: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "MOST_SLICES", 12)
+    monkeypatch.setattr(module, "LEAST_SLICES", 3)
+    traces = [found for batch in gather([mixed]) for found in batch.traces if found.era != "nsight"]
+    assert [len(found.slices) for found in traces] == [3, 3]
+    (whole,) = kineto.read(mixed / "a.txt").traces
+    lengths = sorted((end - start for *_, start, end in whole.slices), reverse=True)
+    assert sorted((end - start for *_, start, end in traces[0].slices), reverse=True) == lengths[:3]
+    assert next(iter(traces[0].kernels)) is next(iter(traces[1].kernels))
+
+
 def test_every_reader_of_the_registry_is_there() -> None:
     for name in module.READERS:
         reader = module._reader(name)

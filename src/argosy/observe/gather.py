@@ -15,6 +15,7 @@ from concurrent.futures.process import BrokenProcessPool
 from dataclasses import fields, replace
 from importlib import import_module
 from pathlib import Path
+from sys import intern
 from types import ModuleType
 from typing import Any
 
@@ -36,6 +37,7 @@ READERS = (
 # LOGS: one text may hold an iteration, a warning of NCCL and an Xid, the last far behind the first bytes: a text that
 # one of these knows, or nobody, is given to all of them.
 LARGEST_COUNT = 100_000  # files
+MOST_SLICES, LEAST_SLICES = 250_000, 250  # kept of all ranks' pictures together (tens of MB), and of each
 _PACKED = {b"\x28\xb5\x2f\xfd": "zstd -d", b"BZh": "bunzip2", b"\xfd7zXZ\0": "unxz", b"PK\x03\x04": "unzip"}
 _KINDS = {
     stat.S_IFSOCK: "a socket",
@@ -65,19 +67,24 @@ def gather(
         else:
             found[path] = batch
     work.sort(key=lambda item: (-item[0], item[1]))  # the largest first: nobody waits for one at the end
-    for done, (path, batch) in enumerate(_taken([path for _, path in work], executor, debug), 1):
-        found[path] = batch
+    slices = max(MOST_SLICES // max(len(work), 1), LEAST_SLICES)
+    for done, (path, batch) in enumerate(_taken([path for _, path in work], executor, debug, slices), 1):
+        found[path] = _shared(batch)
         if progress:
             progress(done, len(work))
     return [found[path] for path in sorted(found)]
 
 
-def _taken(paths: Sequence[str], executor: Executor | None, debug: bool) -> Iterator[tuple[str, Batch]]:
+def _taken(
+    paths: Sequence[str], executor: Executor | None, debug: bool, slices: int
+) -> Iterator[tuple[str, Batch]]:
     if executor is None:
         for path in paths:
-            yield path, take(path, debug)
+            yield path, _cut(take(path, debug), slices)
         return
-    waiting: dict[Future[Batch], str] = {executor.submit(take, path, debug): path for path in paths}
+    waiting: dict[Future[Batch], str] = {
+        executor.submit(_take_cut, path, debug, slices): path for path in paths
+    }
     for future in as_completed(waiting):
         path = waiting[future]
         try:
@@ -85,6 +92,37 @@ def _taken(paths: Sequence[str], executor: Executor | None, debug: bool) -> Iter
         except BrokenProcessPool:
             why = "the process that read it, or another file beside it, was killed (out of memory?)"
             yield path, nothing(path, "unknown", "unreadable", f"{why}; give fewer files at once")
+
+
+def _take_cut(path: str, debug: bool, slices: int) -> Batch:
+    return _cut(take(path, debug), slices)
+
+
+def _cut(batch: Batch, slices: int) -> Batch:
+    """The batch with no more than the longest `slices` of each trace: a thousand ranks are to fit in memory."""
+    if all(len(trace.slices) <= slices for trace in batch.traces):
+        return batch
+    traces = []
+    for trace in batch.traces:
+        longest = sorted(range(len(trace.slices)), key=lambda i: trace.slices[i][3] - trace.slices[i][4])[
+            :slices
+        ]
+        traces.append(replace(trace, slices=tuple(trace.slices[i] for i in sorted(longest))))
+    return replace(batch, traces=tuple(traces))
+
+
+def _shared(batch: Batch) -> Batch:
+    """The batch with one copy of every name, however many ranks have it."""
+    if not batch.traces:
+        return batch
+    traces = []
+    for trace in batch.traces:
+        slices = tuple(
+            (intern(lane), intern(name), intern(kind), a, b) for lane, name, kind, a, b in trace.slices
+        )
+        kernels = {intern(name): amount for name, amount in trace.kernels.items()}
+        traces.append(replace(trace, slices=slices, kernels=kernels))
+    return replace(batch, traces=tuple(traces))
 
 
 def nothing(path: str, kind: str, status: str, why: str) -> Batch:
