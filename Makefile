@@ -5,7 +5,9 @@ VENV := .venv
 BIN := $(VENV)/bin
 SCENARIO ?= examples/llama3-405b.yaml
 
-.PHONY: run test test-slow benchmark notebooks verify-fabric verify-fabric-large verify-prometheus lint format types imports lock clean help
+FUZZ_SECONDS ?= 60
+
+.PHONY: run test test-slow benchmark fuzz notebooks verify-fabric verify-fabric-large verify-prometheus lint format types imports lock clean help
 
 help: ## this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*##/\t/' | sort
@@ -21,6 +23,9 @@ test-slow: $(VENV)/dev.stamp ## the slow checks
 
 benchmark: $(VENV)/dev.stamp ## speeds, as ratios against a baseline in the same run
 	@$(BIN)/python -m pytest benchmarks -n 0 --benchmark-only
+
+fuzz: $(VENV)/dev.stamp ## fuzz the readers of argosy diagnose with atheris for FUZZ_SECONDS (skipped where there is no wheel of it)
+	@$(BIN)/python tools/fuzz_readers --seconds $(FUZZ_SECONDS)
 
 notebooks: $(VENV)/notebooks.stamp ## run the notebooks of docs/notebooks; WRITE=--write keeps their outputs
 	@$(BIN)/python tools/run_notebooks $(WRITE)
