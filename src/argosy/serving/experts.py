@@ -10,10 +10,8 @@ from argosy.spec.model import MixtureOfExperts
 
 Array = Any
 
-ROW_TILE, SMALL_TILE = (
-    128,
-    16,
-)  # rows of a tile of large products, and of the smallest that decode kernels use
+# Rows of a tile of large products, and of the smallest that decode kernels use.
+ROW_TILE, SMALL_TILE = 128, 16
 
 # Expected largest of n standard normal numbers (L. Tippett, Biometrika 17, 1925).
 TIPPETT = (
@@ -38,6 +36,17 @@ def busiest_rank(moe: MixtureOfExperts, local: float, ranks: int, tokens: Array)
 
 
 def tile_share(rows: Array) -> Array:
-    """Work of the tiles that kernels for few rows compute, over that of tiles of 128 rows: rows in sixteens."""
-    padded = np.ceil(np.asarray(rows, float) / SMALL_TILE) * SMALL_TILE
-    return np.clip(padded / ROW_TILE, SMALL_TILE / ROW_TILE, 1.0)
+    """Rows computed where kernels choose tiles of 16 to 128 rows, over those of whole tiles of 128: ⌈rows/16⌉·16 over
+    ⌈rows/128⌉·128.
+    """
+    rows = np.maximum(np.asarray(rows, float), 1.0)
+    return np.ceil(rows / SMALL_TILE) * SMALL_TILE / (np.ceil(rows / ROW_TILE) * ROW_TILE)
+
+
+def grouped_tile_share(rows: Array) -> Array:
+    """The same for a grouped product of `rows` rows per expert, whose curve counts rows/128 + ½ tiles, one at least.
+
+    Experts are ragged: half a small tile is lost on average, rows + 8 are computed, and 16 at least.
+    """
+    padded = np.maximum(np.asarray(rows, float), SMALL_TILE / 2) + SMALL_TILE / 2
+    return np.minimum(padded / ROW_TILE, 1.0)

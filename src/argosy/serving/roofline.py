@@ -19,7 +19,7 @@ import numpy as np
 
 from argosy.fabric import Network
 from argosy.serving.engine import Engine, engines_table
-from argosy.serving.experts import busiest_rank, tile_share
+from argosy.serving.experts import busiest_rank, grouped_tile_share, tile_share
 from argosy.serving.formats import compute_format, kv_bytes, weight_bytes
 from argosy.serving.layout import ReplicaLayout
 from argosy.serving.speculation import Speculation
@@ -296,7 +296,7 @@ class Roofline:
         compute = grouped_product_time(
             curve, self.device.peak(fmt), np.inf, each, product.n, product.k, touched
         )
-        compute = compute * tile_share(each) / self.engine.expert_compute_efficiency
+        compute = compute * grouped_tile_share(each) / self.engine.expert_compute_efficiency
         moved = touched * product.n * product.k * stored + rows * (product.n + product.k) * ACTIVATION_BYTES
         seconds = np.maximum(compute, moved / (self.device.memory_bandwidth * self.engine.expert_efficiency))
         return seconds / self._format_rate(self.precision)

@@ -176,7 +176,7 @@ def leave_one_model_out(found: list[Batch], vector: np.ndarray) -> dict[str, np.
     parts: dict[str, list[np.ndarray]] = {key: [] for key in KEYS}
     for name in names:
         others = [b for b in found if b.provider.model.name != name]
-        without, _ = fit(others, vector, 3)
+        without, _ = fit(others, vector, 2)
         numbers = {p.path: math.exp(x) for p, x in zip(PARAMETERS, without, strict=True)}
         for key, values in errors_of([b for b in found if b.provider.model.name == name], numbers).items():
             parts[key].append(values)

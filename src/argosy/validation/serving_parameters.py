@@ -49,6 +49,14 @@ _SHARED = (
         1.0,
         "rate of products and attention over the kernels' own measured curves",
     ),
+    (
+        "expert_compute_efficiency",
+        0.6,
+        0.5,
+        1.0,
+        "rate of grouped products over the kernels' curves (on Blackwell those of plain products)",
+    ),
+    ("block_efficiency", 0.9, 0.3, 1.0, "rate of products with block-scaled FP8 over the roofline's"),
     ("collective_factor", 1.0, 0.5, _INF, "time of an engine's all-reduces and exchanges over NCCL's"),
     (
         "widening_efficiency",
