@@ -5,16 +5,20 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass
+from math import inf
 from typing import Any
 
 import numpy as np
 from scipy.stats import t as student
 
+from argosy.facts import FactError
+from argosy.ledger import LedgerError
 from argosy.scheduling.cluster import Cluster
 from argosy.scheduling.jobs import Job
-from argosy.scheduling.outages import Outages
+from argosy.scheduling.outages import Outages, Random
 from argosy.scheduling.outcome import Outcome
 from argosy.scheduling.policy import Policy
+from argosy.scheduling.simulate import simulate
 from argosy.scheduling.summary import by_size, whole
 
 CONFIDENCE = 0.95
@@ -27,21 +31,22 @@ FIGURES = (
 
 @dataclass(frozen=True)
 class Case:
-    """What is scheduled: a cluster, and the jobs and outages of every seed. `until_s`: where the simulation stops, None for
-    when all is done."""
+    """What is scheduled: a cluster, the jobs of every seed, what happens to nodes. `horizon_s`: where the simulation stops, inf
+    for when all is done."""
 
     cluster: Cluster
     jobs: Callable[[int], tuple[Job, ...]]
-    outages: Callable[[int], Outages]
-    until_s: float | None = None
+    failures: Outages | Random | None = None
+    horizon_s: float = inf
 
     def played(self, policy: Policy, seed: int) -> Outcome:
-        """One outcome. FactError where jobs or policy cannot be."""
-        from argosy.scheduling import simulate
-
-        return simulate(
-            self.cluster, self.jobs(seed), policy, self.outages(seed), seed=seed, until_s=self.until_s
-        )
+        """One outcome. FactError with all that is wrong with jobs, cluster and policy."""
+        try:
+            return simulate(self.cluster, self.jobs(seed), policy, self.failures, seed, self.horizon_s)
+        except ValueError as error:
+            if isinstance(error, LedgerError):
+                raise
+            raise FactError(*str(error).splitlines()) from None
 
 
 def figures(outcome: Outcome) -> dict[str, float]:

@@ -59,6 +59,16 @@ def _missed(outcome: Outcome, chosen: np.ndarray) -> int:
     return int((late & chosen).sum())
 
 
+def asked_share(outcome: Outcome) -> float:
+    """Accelerator-seconds that the jobs asked for ÷ those of the cluster within the horizon; endless services up to it."""
+    asked = 0.0
+    for job in outcome.jobs:
+        if job.submit_s < outcome.horizon_s:
+            span = outcome.horizon_s - job.submit_s
+            asked += (span if np.isinf(job.duration_s) else job.duration_s) * job.accelerators * (job.fraction or 1.0)
+    return asked / outcome.ledger.amount if outcome.ledger.amount else 0.0
+
+
 def by_size(outcome: Outcome) -> list[dict[str, Any]]:
     """One row a class of sizes that has jobs, small ones first."""
     classes = size_class(np.array([job.accelerators * (job.fraction or 1.0) for job in outcome.jobs]))

@@ -14,6 +14,7 @@ from argosy.spec.quantity import (
     Seconds,
     Section,
     Shorthand,
+    Unit,
     Word,
     required,
     setting,
@@ -37,6 +38,7 @@ def _topology(given: Any) -> Any:
 
 TopologyNeed = Annotated[str, Shorthand(_topology, {"pattern": TOPOLOGIES, "examples": ["leaf", "leaves:4"]})]
 Weight = Annotated[float, Field(ge=0)]
+Load = Annotated[float, Field(gt=0, le=10), Unit("1", "80 %", bare=True)]
 
 
 class Durations(Section):
@@ -206,7 +208,7 @@ class Scheduling(Section):
     mix: Annotated[tuple[JobClass, ...], OneOrMany] = setting(
         lambda: (JobClass(name="jobs"),), "classes of jobs", "one class with the defaults", min_length=1
     )
-    load: Fraction = setting(
+    load: Load = setting(
         0.8,
         "accelerator-seconds asked for ÷ those that the fleet has; not with rate",
         "assumption: a busy cluster that is not overloaded",
