@@ -4,7 +4,12 @@ from __future__ import annotations
 
 import sys
 
-_NAMED = {"UnitError": "argosy.units", "FactError": "argosy.facts", "ScenarioError": "argosy.spec"}
+_NAMED = {
+    "UnitError": "argosy.units",
+    "FactError": "argosy.facts",
+    "ScenarioError": "argosy.spec",
+    "NothingReadableError": "argosy.observe.diagnosis",
+}
 
 
 def is_mistake(error: Exception) -> bool:

@@ -117,8 +117,8 @@ async def _kept(limits: Limits) -> list[Path]:
     store = Diagnoses(limits)
     names = [Given("../../etc/passwd", b"a"), Given(None, b"b"), Given("日志.log", b"c"), Given("..", b"d")]
     folders = [(await store.keep(names))[1] for _ in range(3)]
-    files = sorted(path.name for path in folders[-1].iterdir())
-    assert files == ["0000-_.._etc_passwd", "0001-file", "0002-__.log", "0003-file"]
+    files = sorted(str(path.relative_to(folders[-1])) for path in folders[-1].rglob("*") if path.is_file())
+    assert files == ["0000/_.._etc_passwd", "0001/file", "0002/__.log", "0003/file"]
     assert [folder.exists() for folder in folders] == [False, True, True]
     store.close()
     return folders

@@ -182,18 +182,49 @@ def change(text: str, changes: dict[str, Any]) -> dict[str, Any]:
 
 
 def diagnose(folder: str, text: str | None) -> dict[str, Any]:
-    """The diagnosis of a folder of files, against a scenario where one is given, and its charts."""
+    """The diagnosis of a folder of files, against a scenario where one is given, its headline and its charts."""
     from pathlib import Path
 
-    from argosy.observe import diagnosis
-    from argosy.report.diagnosis_charts import diagnosis_charts
+    from argosy.observe.diagnosis import diagnose as run
+    from argosy.report import diagnosis, diagnosis_charts
 
-    found = diagnosis.diagnose([Path(folder)], None if text is None else loads_sealed(text))
+    answer = _by_name(
+        run([Path(folder)], None if text is None else loads_sealed(text)).to_dict(), f"{folder}/"
+    )
+    pictures = diagnosis_charts.charts(answer)
     return {
-        "diagnosis": found.payload,
-        "charts": {
-            name: charts.specification(each)
-            for name, each in diagnosis_charts(found).items()
-            if each is not None
-        },
+        "diagnosis": answer,
+        "headline": diagnosis.headline(answer),
+        "charts": {name: charts.specification(each) for name, each in pictures.items()},
+        "captions": {name: diagnosis_charts.caption(name, answer) for name in pictures},
     }
+
+
+def _by_name(value: Any, folder: str) -> Any:
+    """The same answer with files named as they were given: without the folder where they are kept, and its number."""
+    if isinstance(value, str):
+        return value.replace(folder, "")[5:] if value.startswith(folder) else value.replace(folder, "")
+    if isinstance(value, dict):
+        return {key: _by_name(each, folder) for key, each in value.items()}
+    return [_by_name(each, folder) for each in value] if isinstance(value, list | tuple) else value
+
+
+def serving(text: str) -> dict[str, Any]:
+    """Every service of a scenario: the smallest fleet that keeps its promises, sentences and charts."""
+    from argosy.facts import FactError
+    from argosy.planning.serving import serving_payload
+    from argosy.report import serving as told
+    from argosy.report import serving_html as drawn
+
+    scenario = loads_sealed(text)
+    if not scenario.serving:
+        raise FactError(f"{scenario.name} has no service; add serving:")
+    services, pictures = [], {}
+    for service in scenario.serving:
+        entry = serving_payload(scenario, service.name)
+        services.append({**entry, "sentences": told.sentences(entry)})
+        found = {"over time": drawn.over_time(entry), "cost against latency": drawn.front(entry)}
+        pictures[service.name] = {
+            name: charts.specification(each) for name, each in found.items() if each is not None
+        }
+    return {"services": services, "charts": pictures}

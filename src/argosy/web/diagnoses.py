@@ -39,7 +39,9 @@ class Diagnoses:
         while len(self._folders) > self._limits.uploads_kept:
             self.delete(next(iter(self._folders)))
         for number, file in enumerate(files):
-            with (folder / f"{number:04d}-{_plain(file.filename)}").open("wb") as target:
+            own = folder / f"{number:04d}"  # two files may have one name
+            own.mkdir()
+            with (own / _plain(file.filename)).open("wb") as target:
                 while part := await file.read(_PART):
                     target.write(part)
         return name, folder

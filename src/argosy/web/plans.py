@@ -136,6 +136,12 @@ async def facility(asked: Asked, request: Request) -> dict[str, Any]:
     return await _run(request, answers.facility, asked.text)
 
 
+@router.post("/serving", responses=PROBLEMS)
+async def serving(asked: Asked, request: Request) -> dict[str, Any]:
+    """The smallest fleet that keeps a service's promises."""
+    return await _run(request, answers.serving, asked.text)
+
+
 @router.post("/compare", responses=PROBLEMS)
 async def compare(asked: Pair, request: Request) -> dict[str, Any]:
     """Two scenarios: inputs, losses, days and dollars that differ."""

@@ -29,7 +29,7 @@ export async function show(root) {
     el("p", {}, against, el("label", { for: "against" }, word("diagnose.against"))), result);
 }
 
-function findings({ id, diagnosis, charts }, place) {
+function findings({ id, diagnosis, headline, charts, captions }, place) {
   const forget = el("button", { type: "button", click: async () => { await remove(`/diagnose/${encodeURIComponent(id)}`); place.replaceChildren(el("p", {}, word("deleted"))); } }, word("delete"));
   const one = (each) => el("article", { class: `finding ${each.severity}` },
     el("h3", {}, each.title), el("p", { class: "soft" }, [each.id, word("confidence", { share: percent(each.confidence) }), each.share_of_time === null ? "" : word("share", { share: percent(each.share_of_time) }), each.time_saved_s ? word("saves", { time: duration(each.time_saved_s) }) : ""].filter(Boolean).join("; ")),
@@ -38,10 +38,10 @@ function findings({ id, diagnosis, charts }, place) {
   const lines = [];
   const walk = (node, level) => { lines.push([el("span", { class: `level-${Math.min(level, 4)}` }, term(node.name)), scaled(node.amount, ""), diagnosis.ledger.amount ? percent(node.amount / diagnosis.ledger.amount) : "–"]); node.children.forEach((child) => walk(child, level + 1)); };
   if (diagnosis.ledger) walk(diagnosis.ledger, 0);
-  return [el("p", {}, forget), el("h2", { id: "findings" }, word("findings", { count: diagnosis.findings.length })),
+  return [el("p", {}, forget), el("h1", { id: "findings" }, headline), el("h2", {}, word("findings", { count: diagnosis.findings.length })),
     ...(diagnosis.findings.length ? diagnosis.findings.map(one) : [el("p", {}, word("findings.none"))]),
     ...(diagnosis.ledger ? [el("h2", {}, word("ledger")), table(["", "GPU-s", "%"], lines, [1, 2], word("ledger"))] : []),
-    ...Object.entries(charts).map(([name, each]) => chart(each, term(name))),
+    ...Object.entries(charts).map(([name, each]) => el("section", {}, chart(each, captions[name]), el("p", { class: "soft" }, captions[name]))),
     el("h2", {}, word("inputs")), table([word("path"), word("kind"), word("verdict"), word("events"), word("note")],
       diagnosis.inputs.map((each) => [each.path, each.kind, each.status, String(each.events), each.problems.map((problem) => (typeof problem === "string" ? problem : problem.message)).slice(0, 3).join("; ")]), [3], word("inputs"))];
 }

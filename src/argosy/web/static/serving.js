@@ -39,8 +39,9 @@ export async function show(root) {
 }
 
 function service(each, charts) {
+  if (!each.fleet) return el("section", { class: "service" }, el("h2", {}, each.name), el("p", { class: "problems" }, word(`status.${each.verdict.status}`)), el("ul", {}, each.verdict.reasons.map((reason) => el("li", {}, reason))));
   const quantiles = (value) => (value ? ["p50", "p90", "p99"].map((key) => (value[key] === null ? "–" : duration(value[key]))) : ["–", "–", "–"]);
-  return el("section", { class: "service" }, el("h2", {}, each.name), each.headline ? el("p", { class: "big" }, each.headline) : null,
+  return el("section", { class: "service" }, el("h2", {}, each.name), el("ul", {}, each.sentences.map((line) => el("li", {}, line))),
     table(["", word("value")], [
       [word("serving.replicas"), count(each.fleet.replicas)], [word("serving.spares"), count(each.fleet.spares)], [word("serving.gpus"), count(each.fleet.gpus)],
       [word("serving.utilization"), percent(each.fleet.utilization)], [word("serving.attainment"), percent(each.fleet.slo_attainment)],

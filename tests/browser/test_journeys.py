@@ -1,0 +1,221 @@
+"""What people do: plan a preset, move a slider, ask why, share, compare, drop a trace, switch the language."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import re
+import time
+
+import pytest
+
+
+def until(page, expression, argument=None, seconds=90):
+    """Wait until an expression of the page is true; the page's own policy forbids Playwright's waiting for functions."""
+    end = time.monotonic() + seconds
+    while not page.evaluate(expression, argument):
+        assert time.monotonic() < end, expression
+        page.wait_for_timeout(100)
+
+
+def whole(page):
+    """Wait for the answer with its draws."""
+    page.wait_for_selector("#headline th:has-text('P90')")
+    page.wait_for_selector("#answer figure svg")
+
+
+def test_plan_a_preset_move_a_slider_and_ask_why(watched):
+    page = watched.open("plan")
+    whole(page)
+    assert "feasible" in page.inner_text("#verdict")
+    before = page.inner_text("#headline tbody tr:first-child td:nth-child(3)")
+    page.fill("#field-count", "1024")
+    page.press("#field-count", "Enter")
+    cell = "document.querySelector('#headline tbody tr:first-child td:nth-child(3)')"
+    until(page, f"before => {cell} && {cell}.innerText !== before", before)
+    whole(page)
+    days = float(page.inner_text("#headline tbody tr:first-child td:nth-child(3)"))
+    assert days == pytest.approx(float(before) / 2, rel=0.1)
+    page.click("#headline tbody tr:first-child button.why")
+    dialog = page.inner_text("dialog[open]")
+    assert (
+        "steps × step time ÷ goodput" in dialog
+        and "tokens ÷ (sequences × length)" in dialog
+        and "P10 – P90" in dialog
+    )
+    page.keyboard.press("Escape")
+    assert page.query_selector("dialog[open]") is None
+    page.click("#job-pretrain button.why >> nth=1")
+    assert "accelerators.H100-SXM" in page.inner_text("dialog[open]")
+    page.keyboard.press("Escape")
+    watched.shot("plan")
+
+
+def test_a_slider_by_keyboard_answers_at_the_layout_that_is_there(watched):
+    page = watched.open("plan")
+    whole(page)
+    page.focus("#field-restart-slider")
+    for _ in range(3):
+        page.keyboard.press("ArrowRight")
+    page.keyboard.press("Tab")
+    until(page, "document.querySelector('#told').innerText !== 'Layouts searched, 2,000 draws.'")
+    whole(page)
+    until(page, "document.querySelector('#told').innerText.includes('searched')")
+
+
+def test_a_permalink_carries_the_scenario(watched):
+    page = watched.open("plan")
+    whole(page)
+    page.select_option("#field-model", "llama-3.1-8b")
+    until(page, "location.hash.length > 100")
+    page.click("text=Copy link")
+    page.wait_for_selector("text=copied")
+    link = page.evaluate("navigator.clipboard.readText()")
+    page.click("text=Copy as YAML")
+    text = page.evaluate("navigator.clipboard.readText()")
+    other = page.context.new_page()
+    other.goto(link)
+    other.wait_for_selector("#headline th:has-text('P90')", timeout=90_000)
+    assert other.input_value("#field-model") == "llama-3.1-8b"
+    assert other.input_value("#yaml") == text
+    for name, part in (("Copy as Python", "argosy.loads"), ("Copy as command", "argosy plan scenario.yaml")):
+        page.click(f"text={name}")
+        until(page, "part => navigator.clipboard.readText().then(text => text.includes(part))", part)
+
+
+def test_a_broken_scenario_says_where(watched):
+    page = watched.open("plan")
+    whole(page)
+    page.click("details.text summary")
+    page.fill("#yaml", page.input_value("#yaml").replace("count: 512", "cuont: 512"))
+    page.wait_for_selector("#told .problems, .form .problems")
+    assert re.search(r"\d+:\d+ fleet.cuont: unknown key; write count", page.inner_text(".problems >> nth=0"))
+
+
+def test_the_explorer_shows_why_shapes_are_out_and_takes_one(watched):
+    page = watched.open("plan")
+    whole(page)
+    page.click("text=Explore all layouts")
+    page.wait_for_selector("#more figure svg")
+    page.select_option("select[aria-label=Cell]", "0")
+    assert page.inner_text("#inspected").startswith("tp 1 × pp 1")
+    options = page.eval_on_selector_all(
+        "select[aria-label=Cell] option", "all => all.map(each => each.innerText)"
+    )
+    able = next(index for index, text in enumerate(options) if text.endswith("%") and "pp 4" in text)
+    page.select_option("select[aria-label=Cell]", str(able))
+    watched.shot("explorer")
+    page.click("text=Take this layout")
+    until(page, "document.querySelector('#yaml').value.includes('pp: 4')")
+    whole(page)
+
+
+def test_step_life_and_facility_are_drawn_when_they_are_opened(watched):
+    page = watched.open("plan")
+    whole(page)
+    for title in ("One step, stage by stage", "The facility: power tree"):
+        page.click(f"#more >> text={title}")
+        page.wait_for_selector(f"#more details:has-text('{title}') figure svg")
+    watched.shot("facility")
+
+
+def test_reports_are_kept(watched):
+    page = watched.open("plan")
+    whole(page)
+    with page.expect_download() as download:
+        page.click("text=Report (HTML)")
+    assert "<!doctype html>" in download.value.path().read_text(encoding="utf-8")
+    with page.expect_download() as picture:
+        page.click("text=keep as SVG >> nth=0")
+    assert picture.value.suggested_filename == "argosy.svg"
+
+
+def test_compare_two(watched):
+    page = watched.open("compare")
+    page.fill("#side-b", page.input_value("#side-a").replace("count: 512", "count: 1024"))
+    page.click("#run")
+    page.wait_for_selector("#difference")
+    assert "B against A" in page.inner_text("#difference") and "days less" in page.inner_text("#difference")
+    page.wait_for_selector("figure svg")
+    watched.shot("compare")
+
+
+def test_drop_a_trace_and_delete_it(watched, tmp_path):
+    trace = tmp_path / "rank0.pt.trace.json.gz"
+    events = [
+        {
+            "ph": "X",
+            "cat": "kernel",
+            "name": "gemm",
+            "pid": 0,
+            "tid": 7,
+            "ts": 1000 + 100 * i,
+            "dur": 80,
+            "args": {"stream": 7},
+        }
+        for i in range(50)
+    ]
+    content = {"schemaVersion": 1, "distributedInfo": {"rank": 0, "world_size": 1}, "traceEvents": events}
+    trace.write_bytes(gzip.compress(json.dumps(content).encode()))
+    page = watched.open("diagnose")
+    page.set_input_files("#files", str(trace))
+    page.wait_for_selector("#findings")
+    assert "rank0.pt.trace.json.gz" in page.inner_text("#answer")
+    watched.shot("diagnose")
+    page.click("text=Delete the files")
+    page.wait_for_selector("text=The files are deleted.")
+
+
+def test_the_handbook_opens_claims_and_varies_an_exercise(watched):
+    page = watched.open("handbook")
+    page.wait_for_selector("text=NVLink 4 over InfiniBand NDR")
+    page.click("text=Where the documents are wrong")
+    page.wait_for_selector("details:has-text('Where the documents are wrong') table")
+    page.click("summary:text-is('Exercises')")
+    page.click("summary:has-text('Days of training')")
+    page.fill("#given-1-n", "1024")
+    page.click("details:has-text('Days of training') >> text=Solve")
+    until(
+        page,
+        "document.querySelector('main').innerText.includes('1024') || document.querySelector('main').innerText.includes('1,024')",
+    )
+    page.click("summary:text-is('Words')")
+    page.wait_for_selector("text=Model FLOP utilisation")
+    watched.shot("handbook")
+
+
+def test_the_catalog_shows_sources(watched):
+    page = watched.open("catalog")
+    page.fill("#asked", "H100")
+    page.press("#asked", "Enter")
+    page.wait_for_selector("#entry h2")
+    assert "datasheet" in page.inner_text("#entry")
+    watched.shot("catalog")
+
+
+def test_serving_sizes_a_fleet(watched):
+    page = watched.open("serving")
+    page.click("#run")
+    page.wait_for_selector("section.service")
+    assert "TTFT" in page.inner_text("#answer")
+    watched.shot("serving")
+
+
+def test_chinese_all_over(watched):
+    page = watched.open("plan")
+    whole(page)
+    page.select_option("#language", "zh")
+    page.wait_for_selector("#headline th:has-text('P90')")
+    page.wait_for_selector("text=每一个 GPU 秒的去向")
+    assert page.get_attribute("html", "lang") == "zh-CN"
+    for name, text in (
+        ("compare", "对比"),
+        ("diagnose", "诊断"),
+        ("handbook", "必记数字"),
+        ("catalog", "数据目录"),
+        ("serving", "推理服务"),
+    ):
+        watched.open(name)
+        page.wait_for_selector(f"main >> text={text} >> nth=0")
+    page.reload()
+    page.wait_for_selector("main >> text=推理服务 >> nth=0")  # it is remembered
