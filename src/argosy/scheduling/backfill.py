@@ -58,16 +58,18 @@ def reserve(sim: Simulation, life: Life) -> Reservation:
     return Reservation(life, at, free)
 
 
-def behind(sim: Simulation, kept: Reservation, active: dict[int, Shape]) -> None:
-    """Starts who can without delaying the reservation, in order, until nobody else can."""
+def behind(sim: Simulation, head: Life, active: dict[int, Shape]) -> None:
+    """Starts who can behind the first that does not fit, without delaying it, in order, until nobody else can."""
     machine = sim.machine
     alive = [shape for shape in active.values() if shape.pending]
     while alive and (machine.totals[0] > 0 or machine.shared):
         alive = [
             shape for shape, fits in zip(alive, sim.placer.fits(alive, machine.free), strict=True) if fits
         ]
-        both = np.minimum(machine.free, kept.extra)
-        lasting = sim.placer.fits(alive, both)
+        if not alive:
+            return
+        kept = sim.reservation = sim.reservation or reserve(sim, head)
+        lasting = sim.placer.fits(alive, np.minimum(machine.free, kept.extra))
         best: Life | None = None
         for shape, fits in zip(alive, lasting, strict=True):
             life = _first(sim, shape, kept, fits)
@@ -75,7 +77,7 @@ def behind(sim: Simulation, kept: Reservation, active: dict[int, Shape]) -> None
                 best = life
         if best is None:
             return
-        if not one_behind(sim, kept, best):
+        if not one_behind(sim, head, best):
             alive.remove(best.shape)
         alive = [shape for shape in alive if shape.pending]
 
@@ -86,37 +88,36 @@ def _first(sim: Simulation, shape: Shape, kept: Reservation, lasting: bool) -> L
 
     if blocked_by_quota(sim, sim.lives[shape.pending[0][1]]):
         return None
-    if not lasting:
-        fastest = max(option.speed for option in shape.options)
-        if sim.waiting.least_estimate(shape) / fastest > kept.at - sim.now and kept.at < inf:
-            return None
-    chosen: Chosen | None = None
+    if lasting:
+        return next((sim.lives[index] for _, index in shape.pending if index != kept.life.index), None)
+    fastest = max(option.speed for option in shape.options)
+    if sim.waiting.least_estimate(shape) / fastest > kept.at - sim.now and kept.at < inf:
+        return None
+    chosen = sim.placer.choose(shape, sim.machine.free)
+    if chosen is None:
+        return None
     for _, index in shape.pending:
         life = sim.lives[index]
-        if life is kept.life:
-            continue
-        if lasting:
-            return life
-        if chosen is None:
-            chosen = sim.placer.choose(shape, sim.machine.free)
-            if chosen is None:
-                return None
-        if sim.now + lasts(sim, life, chosen.option, chosen.places.workers) <= kept.at:
+        if (
+            life is not kept.life
+            and sim.now + lasts(sim, life, chosen.option, chosen.places.workers) <= kept.at
+        ):
             return life
     return None
 
 
-def one_behind(sim: Simulation, kept: Reservation, life: Life) -> bool:
-    """Starts a job behind a reservation, if that does not delay it."""
+def one_behind(sim: Simulation, head: Life, life: Life) -> bool:
+    """Starts a job behind the first that does not fit, if that does not delay it."""
     from argosy.scheduling.decisions import begin, choose
 
     chosen = choose(sim, life)
     if chosen is None:
         return False
+    kept = sim.reservation = sim.reservation or reserve(sim, head)
     if sim.now + lasts(sim, life, chosen.option, chosen.places.workers) > kept.at:
         both = np.minimum(sim.machine.free, kept.extra)
-        shared = sim.placer.choose(life.shape, both)
-        if shared is None or shared.places.accelerators > sim.quotas.room(life.job.tenant) + 1e-9:
+        shared = sim.placer.choose(life.shape, both, sim.quotas.room(life.job.tenant))
+        if shared is None:
             return False
         chosen = shared
         if (
@@ -183,12 +184,12 @@ def conservative(sim: Simulation) -> None:
 
 
 def _earliest(sim: Simulation, profile: Profile, life: Life) -> tuple[int, float, Chosen] | None:
+    allowed = sim.quotas.room(life.job.tenant)
     for at in range(len(profile.times)):
         for option in life.shape.options:
             seconds = lasts(sim, life, option, option.fewest)
             window = profile.window(at, seconds)
-            chosen = sim.placer.choose_option(life.shape, option, window, shared=at == 0)
-            if chosen is None or chosen.places.accelerators > sim.quotas.room(life.job.tenant) + 1e-9:
-                continue
-            return at, lasts(sim, life, option, chosen.places.workers), chosen
+            chosen = sim.placer.choose_option(life.shape, option, window, allowed, at == 0)
+            if chosen is not None:
+                return at, lasts(sim, life, option, chosen.places.workers), chosen
     return None

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from argosy.scheduling import backfill, room, upkeep
 from argosy.scheduling.backfill import Reservation
-from argosy.scheduling.jobs import ELASTIC, MOLDABLE, RIGID, SERVICE
+from argosy.scheduling.jobs import ELASTIC, SERVICE
 from argosy.scheduling.life import PENDING, Life
 from argosy.scheduling.shapes import Chosen
 
@@ -46,7 +46,7 @@ def _walk(sim: Simulation) -> None:
     """Along the queue in order, until nobody else can start."""
     if not sim.anew and _arrivals_only(sim):
         return
-    sim.reservation = None
+    sim.head = sim.reservation = None
     waiting, policy = sim.waiting, sim.policy
     active = dict(waiting.shapes)
     if (
@@ -82,8 +82,8 @@ def _walk(sim: Simulation) -> None:
         if policy.backfill == "none":
             return
         if policy.backfill == "easy":
-            sim.reservation = backfill.reserve(sim, life)
-            backfill.behind(sim, sim.reservation, active)
+            sim.head, sim.reservation = life, None
+            backfill.behind(sim, life, active)
             return
         active.pop(shape.number)
         if fits is None:
@@ -92,19 +92,17 @@ def _walk(sim: Simulation) -> None:
 
 def _arrivals_only(sim: Simulation) -> bool:
     """Decides on arrivals alone, where nothing else can have changed; False where the whole queue has to be walked."""
-    policy, kept = sim.policy, sim.reservation
-    if sim.clearing or sim.holding or policy.least_run_s:
+    policy, head, kept = sim.policy, sim.head, sim.reservation
+    if policy.backfill != "easy" or head is None or sim.clearing or policy.preemption != "none":
         return False
-    if policy.backfill == "easy":
-        if kept is None or kept.at <= sim.now or policy.preemption != "none" or sim.waiting.share is not None:
-            return False
-        if kept.life.state != PENDING or sim.waiting.first(sim.waiting.shapes.values()) is not kept.life:
-            return False
-        for life in sorted(sim.fresh, key=sim.waiting.rank):
-            if life.state == PENDING and not blocked_by_quota(sim, life):
-                backfill.one_behind(sim, kept, life)
-        return True
-    return False
+    if policy.reclaim or policy.least_run_s or sim.waiting.share is not None or (kept and kept.at <= sim.now):
+        return False
+    if head.state != PENDING or sim.waiting.first(sim.waiting.shapes.values()) is not head:
+        return False
+    for life in sorted(sim.fresh, key=sim.waiting.rank):
+        if life.state == PENDING and not blocked_by_quota(sim, life):
+            backfill.one_behind(sim, head, life)
+    return True
 
 
 def choose(sim: Simulation, life: Life) -> Chosen | None:
@@ -115,32 +113,7 @@ def choose(sim: Simulation, life: Life) -> Chosen | None:
         return room.rest_of(sim, life)
     if not life.shape.steps and life.shape.fewest > sim.machine.totals[0]:
         return None
-    chosen = sim.placer.choose(life.shape, sim.machine.free)
-    if chosen is not None and sim.quotas.rule != "none":
-        return _within_quota(sim, life, chosen)
-    return chosen
-
-
-def _within_quota(sim: Simulation, life: Life, chosen: Chosen) -> Chosen | None:
-    """The same with as many workers as the tenant may have, where the job can start with fewer."""
-    left = sim.quotas.room(life.job.tenant)
-    if chosen.places.accelerators <= left + 1e-9:
-        return chosen
-    for option in life.shape.options:
-        if life.job.kind == MOLDABLE:
-            workers = option.workers if option.workers * option.size <= left else 0
-        else:
-            workers = min(chosen.places.workers, int(left // option.size))
-        if workers < option.fewest or (
-            life.job.kind == RIGID and workers < option.workers and sim.policy.gang
-        ):
-            continue
-        places = sim.placer.put(
-            sim.machine.free, option.of(workers), sim.machine.limit(life.shape.cpus, life.shape.memory)
-        )
-        if places is not None:
-            return Chosen(places, option)
-    return None
+    return sim.placer.choose(life.shape, sim.machine.free, sim.quotas.room(life.job.tenant))
 
 
 def begin(sim: Simulation, life: Life, chosen: Chosen) -> None:

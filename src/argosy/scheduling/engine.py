@@ -46,6 +46,12 @@ class Simulation:
     ) -> None:
         self.cluster, self.policy = cluster, policy
         shapes = _shapes(cluster, jobs, policy)
+        self._empty = Placer(Machine(cluster, waste_table([], cluster), False), "first-fit")
+        if not policy.gang:
+            for shape in {
+                s: None for s, job in zip(shapes, jobs, strict=True) if job.kind not in (ELASTIC, SERVICE)
+            }:
+                _without_dead_ends(shape, self._empty)
         counts = np.bincount([shape.number for shape in shapes], minlength=1)
         waste = waste_table([(s, int(counts[s.number])) for s in dict.fromkeys(shapes)], cluster)
         self.machine = Machine(cluster, waste, policy.backfill in ("easy", "conservative"))
@@ -68,6 +74,8 @@ class Simulation:
         """Joined the queue since the last decisions."""
         self.anew = True
         """Something else than arrivals has happened since."""
+        self.head: Life | None = None
+        """With EASY: the first that does not fit, and its reservation once anybody may start behind it."""
         self.reservation: decisions.Reservation | None = None
         self.tended = upkeep.Tended()
         self.now = 0.0
@@ -156,11 +164,17 @@ class Simulation:
         """Whether it would fit on the whole cluster, empty and up, within what its tenant may ever have."""
         number = life.shape.number
         if number not in self._fits_empty:
-            empty = Machine(self.cluster, self.machine.waste, False)
-            self._fits_empty[number] = (
-                Placer(empty, "first-fit").choose(life.shape, empty.free, shared=False) is not None
+            need = life.shape.fewest
+            if not self.policy.gang and life.job.kind not in (ELASTIC, SERVICE):
+                need = min((option.workers * option.size for option in life.shape.options), default=inf)
+            fits = (
+                self._empty.choose(life.shape, self.cluster.accelerators.astype(np.int64), shared=False)
+                is not None
             )
-        return self._fits_empty[number] and life.shape.fewest <= self.quotas.most(life.job.tenant)
+            self._fits_empty[number] = fits and (life.job.fraction or need) <= self.quotas.most(
+                life.job.tenant
+            )
+        return self._fits_empty[number]
 
     def enqueue(self, life: Life) -> None:
         """The job waits from now on."""
@@ -180,6 +194,7 @@ class Simulation:
         """Out of the queue for a while, longer each time."""
         if life.state == PENDING:
             self.dequeue(life)
+            self.log.add(self.now, CODE["back-off"], life.index)
         life.state = DELAYED
         wait = min(self.policy.backoff_s * 2.0 ** min(max(times - 1, 0), 60), self.policy.backoff_most_s)
         life.queued += wait
@@ -192,6 +207,7 @@ class Simulation:
         shape, index = life.shape, life.index
         if places.steps:
             places.device = self.machine.share(int(places.nodes[0]), places.device, index, places.steps, end)
+            self.machine.others(places, shape.cpus, shape.memory, -1.0)
         else:
             self.machine.take(places, end, shape.cpus, shape.memory)
         for node in places.nodes.tolist():
@@ -203,6 +219,7 @@ class Simulation:
         shape, index = life.shape, life.index
         if places.steps:
             self.machine.unshare(int(places.nodes[0]), places.device, index)
+            self.machine.others(places, shape.cpus, shape.memory, 1.0)
         else:
             self.machine.give(places, end, shape.cpus, shape.memory)
         for node in places.nodes.tolist():
@@ -455,8 +472,16 @@ def without(a: Places, b: Places) -> Places | None:
     return Places(np.array(list(left)), np.array(list(left.values())), a.workers - b.workers)
 
 
+def _without_dead_ends(shape: Shape, empty: Placer) -> None:
+    """Without gangs workers take places one by one: only options of which all workers fit on the empty cluster."""
+    limit = empty.machine.limit(shape.cpus, shape.memory)
+    able = [at for at, one in enumerate(shape.options) if empty.put(empty.machine.free, one.request, limit)]
+    shape.options, shape.rows = [shape.options[at] for at in able], shape.rows[able]
+
+
 def _shapes(cluster: Cluster, jobs: Sequence[Job], policy: Policy) -> list[Shape]:
     """The shape of each job."""
+    # the tenant decides whether a quota, and its own or others' cohort, lets a job start
     by_tenant = policy.order == "fair-share" or (policy.quota != "none" and bool(cluster.quotas))
     by_priority = policy.preemption == "priority" and policy.order != "priority"
     known: dict[tuple[object, ...], Shape] = {}

@@ -92,7 +92,7 @@ class Machine:
             places.nodes, places.amounts, end,
         )  # fmt: skip
         if cpus or memory:
-            self._others(places, cpus, memory, -1.0)
+            self.others(places, cpus, memory, -1.0)
 
     def give(self, places: Places, end: float, cpus: float = 0.0, memory: float = 0.0) -> None:
         """Whole accelerators are given back, `end` as when they were taken."""
@@ -102,9 +102,10 @@ class Machine:
         )  # fmt: skip
         self.released += 1
         if cpus or memory:
-            self._others(places, cpus, memory, 1.0)
+            self.others(places, cpus, memory, 1.0)
 
-    def _others(self, places: Places, cpus: float, memory: float, sign: float) -> None:
+    def others(self, places: Places, cpus: float, memory: float, sign: float) -> None:
+        """Takes (sign -1) or gives back (1) the processors and memory of workers."""
         each = places.amounts * (places.workers / places.amounts.sum())
         if self.cpus is not None:
             self.cpus[places.nodes] += sign * cpus * each

@@ -25,6 +25,7 @@ EVENTS = (
     "crash",  # it failed by itself
     "give-up",  # it failed by itself once too often
     "reject",  # it can never run here: larger than the cluster, or of a type that is not there
+    "back-off",  # it waited with some of its places for too long, and asks again later
     "node-down",
     "node-drain",
     "node-maintenance",

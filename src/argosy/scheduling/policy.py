@@ -38,7 +38,7 @@ class Policy:
     """Without gangs: an incomplete job gives its places back after so long, and asks again after the back-off."""
     placement: str = "first-fit"
     preemption: str = "none"
-    """`priority`: of lower-priority jobs; `order`: of jobs that the order ranks behind."""
+    """`priority`: of lower-priority jobs; `order`: of jobs that the order ranks behind. Where tenants borrow, of their own."""
     grace_s: float = inf
     """A job that saves within this time may do so before it leaves; others lose what their last checkpoint lacks."""
     least_run_s: float = 0.0

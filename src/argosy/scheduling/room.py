@@ -90,14 +90,23 @@ def _lesser(sim: Simulation, life: Life) -> list[Life]:
 
 
 def _outranks(sim: Simulation, life: Life) -> Callable[[Life], bool]:
+    """Whether a running job ranks behind a waiting one. Where tenants borrow, only among jobs of one tenant (or of tenants
+    without quotas), as in Kueue: across tenants quotas decide, else each could evict the other by another right."""
+    quotas, tenant = sim.quotas, life.job.tenant
+    apart = quotas.rule == "borrow"
+
+    def among_equals(one: Life) -> bool:
+        other = one.job.tenant
+        return not apart or other == tenant or not (other in quotas.known or tenant in quotas.known)
+
     if sim.policy.preemption == "priority":
-        return lambda one: one.job.priority < life.job.priority
+        return lambda one: one.job.priority < life.job.priority and among_equals(one)
     if sim.policy.preemption == "order":
         coarse = sim.ranks.coarse(life)
 
         def behind(one: Life) -> bool:
             one.settle(sim.now)
-            return sim.ranks.coarse(one) > coarse + 1e-9 * max(abs(coarse), 1.0)
+            return among_equals(one) and sim.ranks.coarse(one) > coarse + 1e-9 * max(abs(coarse), 1.0)
 
         return behind
     return lambda one: False
@@ -136,13 +145,14 @@ class _Freed:
     def suffices(self) -> bool:
         life, sim = self.life, self.sim
         need = life.shape.fewest - (life.places.accelerators if life.places else 0)
-        if sim.quotas.rule != "none" and need > sim.quotas.room(life.job.tenant, self.tenants) + 1e-9:
+        allowed = sim.quotas.room(life.job.tenant, self.tenants)
+        if need > allowed + 1e-9:
             return False
         if life.index in sim.holding:
             return rest_of(sim, life, self.avail) is not None
         if not life.shape.steps and life.shape.fewest > self.avail.sum():
             return False
-        return sim.placer.choose(life.shape, self.avail) is not None
+        return sim.placer.choose(life.shape, self.avail, allowed) is not None
 
 
 def _enough(sim: Simulation, life: Life, gains: list[Gain]) -> list[Gain] | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from math import inf
 from typing import NamedTuple
 
 import numpy as np
@@ -60,10 +61,11 @@ class Shape:
     shortest: list[tuple[float, int]] = field(default_factory=list)
     """Heap of their estimates; entries of jobs that wait no more are dropped when they come up."""
 
-    @property
-    def special(self) -> bool:
-        """Whether more than whole accelerators decides if it fits."""
-        return bool(self.steps or self.cpus or self.memory)
+    special: bool = False
+    """Whether more than whole accelerators decides if it fits."""
+
+    def __post_init__(self) -> None:
+        self.special = bool(self.steps or self.cpus or self.memory)
 
 
 def key_of(job: Job, by_tenant: bool, by_priority: bool) -> tuple[object, ...]:
@@ -151,46 +153,53 @@ class Placer:
 
     def fits(self, shapes: list[Shape], avail: np.ndarray) -> list[bool]:
         """Whether a job of each shape can start with `avail` (nodes,) accelerators."""
-        machine, plain = self.machine, [shape for shape in shapes if not shape.special]
-        rows = (
-            np.concatenate([shape.rows for shape in plain])
-            if plain
-            else np.zeros((0, placement.REQUEST), np.int64)
-        )
-        answers = placement.which_fit(avail, machine.types, machine.groups, rows, machine.largest).tolist()
+        machine = self.machine
+        plain = [shape.rows for shape in shapes if not shape.special]
+        answers: list[bool] = []
+        if plain:
+            rows = np.concatenate(plain) if len(plain) > 1 else plain[0]
+            answers = placement.which_fit(
+                avail, machine.types, machine.groups, rows, machine.largest
+            ).tolist()
         at, found = 0, []
         for shape in shapes:
             if shape.special:
                 found.append(self.choose(shape, avail) is not None)
-                continue
-            found.append(any(answers[at : at + len(shape.rows)]))
-            at += len(shape.rows)
+            elif len(shape.rows) == 1:
+                found.append(answers[at])
+                at += 1
+            else:
+                found.append(any(answers[at : at + len(shape.rows)]))
+                at += len(shape.rows)
         return found
 
-    def choose(self, shape: Shape, avail: np.ndarray, shared: bool = True) -> Chosen | None:
-        """The best option that fits and its places; None where none does. `shared`: fractions may join a shared device."""
-        if shape.steps:
-            return self._fraction(shape, avail, shared)
+    def choose(
+        self, shape: Shape, avail: np.ndarray, allowed: float = inf, shared: bool = True
+    ) -> Chosen | None:
+        """The best option that fits and its places; None where none does. `allowed`: accelerators that the tenant may have
+        more; `shared`: fractions may join a shared accelerator."""
         for option in shape.options:
-            chosen = self.choose_option(shape, option, avail)
-            if chosen is not None:
+            chosen = self.choose_option(shape, option, avail, allowed, shared)
+            if chosen is not None or shape.steps:
                 return chosen
         return None
 
     def choose_option(
-        self, shape: Shape, option: Option, avail: np.ndarray, shared: bool = True
+        self, shape: Shape, option: Option, avail: np.ndarray, allowed: float = inf, shared: bool = True
     ) -> Chosen | None:
         """Places of one option, with as many workers as there is room for; None where too few fit."""
         if shape.steps:
-            return self._fraction(shape, avail, shared)
+            return self._fraction(shape, avail, shared) if shape.fewest <= allowed + 1e-9 else None
         machine = self.machine
         limit = machine.limit(shape.cpus, shape.memory) if shape.special else NOBODY
         workers = option.workers
-        if option.fewest < workers:
+        if workers * option.size > allowed:
+            workers = int(allowed // option.size)
+        if option.fewest < option.workers:
             room = placement.most(avail, machine.types, machine.groups, limit, option.request)
             workers = min(workers, int(room))
-            if workers < option.fewest:
-                return None
+        if workers < option.fewest:
+            return None
         places = self.put(avail, option.request if workers == option.workers else option.of(workers), limit)
         return None if places is None else Chosen(places, option)
 
