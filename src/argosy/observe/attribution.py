@@ -116,8 +116,7 @@ def pipelined(observed: Observed) -> bool:
     """Whether the job is a pipeline, by positions, the plan, or a log."""
     if observed.plan and int(observed.plan.training["layout"].get("pp") or 1) > 1:
         return True
-    stages = {trace.position.pipeline for trace in observed.traces} - {None}
-    if len(stages) > 1 or any("PIPELINE" in str(trace.metadata).upper() for trace in observed.traces):
+    if len(set(observed.stages) - {None}) > 1:
         return True
     return any(
         (value(log.settings, "pipeline_model_parallel_size", "pp") or 1) not in (1, "1")

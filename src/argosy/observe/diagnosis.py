@@ -198,7 +198,7 @@ def _ranks(observed: Observed) -> list[dict[str, Any]]:
         row: dict[str, Any] = {
             "rank": rank,
             "node": observed.node_of(rank),
-            "stage": trace.position.pipeline,
+            "stage": observed.stages[i],
             "data": trace.position.data,
             "path": trace.path,
             "steps": len(step),

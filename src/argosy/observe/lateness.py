@@ -15,6 +15,7 @@ import numpy as np
 from argosy.observe import thresholds
 from argosy.observe.align import POINT_TO_POINT, Alignment
 from argosy.observe.records import ACTIVITIES, Floats, Whole
+from argosy.observe.stages import stages
 
 
 @dataclass(frozen=True)
@@ -145,8 +146,9 @@ def _above(values: Floats, classes: list[tuple[int, ...]]) -> Floats:
 def peers(alignment: Alignment) -> list[tuple[int, ...]]:
     """For every trace the indices of those that do the same work, itself among them."""
     positions = [trace.position for trace in alignment.traces]
-    if any(position.pipeline is not None for position in positions):
-        stage: list[object] = [position.pipeline for position in positions]
+    known = stages(alignment)
+    if None not in known:
+        stage: list[object] = list(known)
     elif any(_sends(trace) for trace in alignment.traces):
         stage = list(_tied(alignment))
     else:

@@ -25,6 +25,7 @@ from argosy.observe.records import (
 )
 from argosy.observe.replay import Chains, chains
 from argosy.observe.replay_table import TableReplay, table_replay
+from argosy.observe.stages import stages
 
 
 @dataclass(frozen=True)
@@ -101,6 +102,11 @@ class Observed:
     def alignment(self) -> Alignment | None:
         """The traces' ranks on one clock."""
         return align(self.traces)
+
+    @cached_property
+    def stages(self) -> list[int | None]:
+        """The pipeline stage of every aligned trace, None where unknown."""
+        return stages(self.alignment) if self.alignment is not None else []
 
     @cached_property
     def lateness(self) -> Lateness | None:

@@ -27,12 +27,12 @@ def pictures(observed: Observed, blamed: Sequence[int] = ()) -> dict[str, Any]:
         found["arrivals"] = arrivals(alignment)
     if late is not None and alignment is not None:
         step = float(np.median(late.step_s)) or 1.0
-        for i, (rank, trace) in enumerate(zip(alignment.ranks, alignment.traces, strict=True)):
+        for i, rank in enumerate(alignment.ranks):
             excess = float(late.typical_excess_s[i]) / step
             found["heat"].append(
                 {
                     "rank": rank,
-                    "stage": trace.position.pipeline,
+                    "stage": observed.stages[i],
                     "node": observed.node_of(rank),
                     "excess": excess,
                 }
@@ -49,8 +49,14 @@ def timeline(alignment: Alignment, blamed: Sequence[int] = ()) -> list[dict[str,
     Of many ranks those blamed and an even choice of the others.
     """
     count = len(alignment.ranks)
-    chosen = {i for i, rank in enumerate(alignment.ranks) if rank in set(blamed[: MOST_RANKS // 2])}
-    chosen |= set(np.linspace(0, count - 1, min(count, MOST_RANKS - len(chosen))).astype(int).tolist())
+    chosen = {
+        i
+        for i, rank in enumerate(alignment.ranks)
+        if rank in set(blamed[: MOST_RANKS // 2]) or count <= MOST_RANKS
+    }
+    chosen |= set(
+        np.linspace(0, count - 1, min(count, max(MOST_RANKS - len(chosen), 0))).astype(int).tolist()
+    )
     rows: list[dict[str, Any]] = []
     for i in sorted(chosen):
         for kind, start, end in _pieces(alignment, i):

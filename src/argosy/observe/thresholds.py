@@ -31,7 +31,7 @@ ENOUGH_PEERS = 4
 ENOUGH_STEPS = 5
 """Steps from which a trend, or a spread over time, is told."""
 
-UNEVEN_STAGE = 0.10
+UNEVEN_STAGE = 0.05
 """Compute of a pipeline stage above the median stage, as a share of it."""
 
 TIMER_EXCESS = 3.0
@@ -49,10 +49,10 @@ BUS_EXCESS = 1.1
 LINK_SHORTFALL = 0.7
 """Transfer rate of one group or link against its peers of the same operation and size."""
 
-HOST_SHARE = 0.10
+HOST_SHARE = 0.05
 """Of the step in which the device waits for the host to launch: above it the job is host-bound."""
 
-DATA_SHARE = 0.05
+DATA_SHARE = 0.03
 """Of the step in which the device waits for input data."""
 
 SPIKE = 1.3
@@ -76,8 +76,8 @@ INTERVAL_FACTOR = 2.0
 SAME_BATCH = 0.8
 """Correlation, over micro-batches, of forward with backward times: above it the data, not the machine, sets the time."""
 
-BATCH_SPREAD = 0.03
-"""Standard deviation of micro-batches' compute, as a share of it: kernels of equal work scatter by 1 or 2 %."""
+BATCH_SPREAD = 0.015
+"""Standard deviation of compute that should be equal, as a share of it: sums of many kernels scatter by less than 1 %."""
 
 PAUSE_SHARE = 0.05
 """Of the step that one rank's host stops in it: above the launch gaps' own scatter."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from importlib import import_module
 
-from argosy.observe.findings.finding import Bound, Culprit, Finding
+from argosy.observe.findings.finding import SEVERITIES, Bound, Culprit, Finding
 from argosy.observe.observed import Observed
 
 __all__ = ["IDS", "Bound", "Culprit", "Finding", "find_all"]
@@ -32,7 +32,6 @@ IDS = (
     "contradiction",
     "recompute-cost",
 )
-_SEVERITY = ("critical", "high", "medium", "low")
 
 
 def find_all(observed: Observed) -> list[Finding]:
@@ -46,7 +45,7 @@ def find_all(observed: Observed) -> list[Finding]:
         key=lambda each: (
             not each.stopped,
             -(each.time_saved_s or 0.0),
-            _SEVERITY.index(each.severity),
+            SEVERITIES.index(each.severity),
             -each.confidence,
             IDS.index(each.id),
         ),

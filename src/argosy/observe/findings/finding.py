@@ -9,6 +9,7 @@ from typing import Any
 from argosy.observe import thresholds
 from argosy.observe.records import Place
 
+SEVERITIES = ("critical", "high", "medium", "low")
 MOST_EVIDENCE = 12  # places that one finding shows; how many there were is in its title where it matters
 
 
@@ -89,11 +90,13 @@ class Finding:
     bound: Bound | None = None
     causes: tuple[str, ...] = ()
     stopped: bool = False
+    least: str = "low"
 
     @property
     def severity(self) -> str:
-        """By what it costs (thresholds.severity)."""
-        return thresholds.severity(self.share_of_time or 0.0, self.stopped)
+        """By what it costs (thresholds.severity), at least `least`, where the cost cannot be told and is known to be large."""
+        found = thresholds.severity(self.share_of_time or 0.0, self.stopped)
+        return min(found, self.least, key=SEVERITIES.index)
 
     def to_dict(self) -> dict[str, Any]:
         """The contract's finding."""

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from argosy.observe import thresholds
 from argosy.observe.observed import Observed
 from argosy.observe.records import Floats, Place, RankTrace
 
@@ -13,18 +14,30 @@ from argosy.observe.records import Floats, Place, RankTrace
 @dataclass(frozen=True)
 class Pauses:
     """`seconds` (R, S): marked time by rank and shared step; `stalled` (R, S): the part of it in which the device idled
-    beyond the rank's usual idling; `count`; `places`: the longest of them.
+    beyond the rank's usual idling; `step_s` (S,): the median step; `count`; `places`: the longest of them.
     """
 
     seconds: Floats
     stalled: Floats
+    step_s: Floats
     count: int
     places: tuple[Place, ...]
 
     @property
     def cost_s(self) -> float:
-        """Mean seconds a step: in each step the job waits for the rank that stalls longest."""
-        return float(self.stalled.max(axis=0).mean()) if self.stalled.size else 0.0
+        """Mean seconds a step: in each step the job waits for the rank that stalls longest; or, where some steps have no such
+        pause, by how much those with one are longer, which counts what others waited for in turn.
+        """
+        if not self.stalled.size:
+            return 0.0
+        longest = self.seconds.max(axis=0)
+        struck = longest > thresholds.PAUSE_SHARE * np.median(self.step_s)
+        contrast = 0.0
+        if struck.any() and not struck.all():
+            contrast = float(np.median(self.step_s[struck]) - np.median(self.step_s[~struck])) * float(
+                struck.mean()
+            )
+        return max(float(self.stalled.max(axis=0).mean()), min(contrast, float(longest.mean())))
 
     @property
     def steps(self) -> float:
@@ -45,10 +58,11 @@ def pauses(observed: Observed, kind: str) -> Pauses | None:
     steps = sorted(set.intersection(*(set(trace.step_number.tolist()) for trace in alignment.traces)))
     if not steps:
         return None
-    rows, idle, found = [], [], []
+    rows, idle, found, lengths = [], [], [], []
     for trace in alignment.traces:
         at = np.searchsorted(trace.step_number, steps)
         rows.append(_marked(trace, kind)[at])
+        lengths.append(((trace.step_end_ns - trace.step_start_ns) * 1e-9)[at])
         waiting = sum(
             np.asarray(trace.activity_s.get(each, np.zeros(len(trace.step_number))))
             for each in ("host", "data", "idle")
@@ -63,7 +77,11 @@ def pauses(observed: Observed, kind: str) -> Pauses | None:
     stalled = np.minimum(seconds, np.maximum(waited - usual, 0.0))
     longest = sorted(found, reverse=True)[:8]
     return Pauses(
-        seconds, stalled, len(found), tuple(Place(path, event=str(event)) for _, path, event in longest)
+        seconds,
+        stalled,
+        np.median(lengths, axis=0),
+        len(found),
+        tuple(Place(path, event=str(event)) for _, path, event in longest),
     )
 
 

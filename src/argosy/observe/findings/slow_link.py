@@ -7,6 +7,7 @@ from collections import Counter, defaultdict
 import numpy as np
 
 from argosy.observe import thresholds
+from argosy.observe.findings import socket_fallback
 from argosy.observe.findings.finding import Bound, Culprit, Finding, listed
 from argosy.observe.observed import Observed
 from argosy.observe.rates import GroupRate, group_rates
@@ -18,8 +19,8 @@ ID = "slow-link"
 def find(observed: Observed) -> list[Finding]:
     """Groups below the gate against the median of their peers; the ranks that all slow groups share are the culprit."""
     alignment = observed.alignment
-    if alignment is None:
-        return []
+    if alignment is None or socket_fallback.find(observed):
+        return []  # sockets are the cause, and named already
     peers: dict[tuple[str, int, int, bool | None], list[GroupRate]] = defaultdict(list)
     for each in group_rates(observed):
         peers[each.operation, each.bytes, len(each.members), each.crosses].append(each)

@@ -18,7 +18,7 @@ def find(observed: Observed) -> list[Finding]:
         for each in observed.messages
         if each.kind == "network" and _socket(each) and each.values.get("found", True)
     ]
-    lines = over or chosen
+    lines = chosen or over  # who chose sockets is to blame; a channel over sockets has an innocent other end
     found = []
     if lines:
         nodes = sorted({each.node for each in lines if each.node})
@@ -26,26 +26,24 @@ def find(observed: Observed) -> list[Finding]:
         missing = [
             each for each in observed.messages if each.kind == "network" and each.values.get("found") is False
         ]
-        infiniband = any(
-            str(each.values.get("transport", "")).startswith("NET/IB")
-            for each in observed.messages
-            if each.kind == "transport"
-        )
+        others = [each for each in observed.messages if each.kind in ("network", "transport") and _fast(each)]
         found.append(
             Finding(
                 ID,
-                f"{len(over) or len(chosen)} channel{'s' if len(lines) > 1 else ''} of NCCL go over TCP sockets"
-                + (f", from {listed(nodes)}" if nodes else "")
-                + (", others over InfiniBand" if infiniband else ""),
+                "NCCL uses TCP sockets"
+                + (f" on {listed(nodes)}" if nodes else "")
+                + (f", in {len(over)} channels" if over else "")
+                + (", others use a fast network" if others else ""),
                 "check that the network's plugin and driver are in the container (NCCL_DEBUG=INFO tells why IB was not found), "
                 "NCCL_IB_DISABLE, NCCL_NET, NCCL_IB_HCA, and that /dev/infiniband is passed on",
-                thresholds.confidence(thresholds.DIRECT if over else thresholds.INFERRED),
+                thresholds.confidence(thresholds.DIRECT),
                 culprit=Culprit(
                     node=nodes[0] if len(nodes) == 1 else None,
                     link="NET/Socket",
-                    ranks=tuple(ranks) if infiniband else (),
+                    ranks=tuple(ranks) if others else (),
                 ),
-                evidence=tuple(Place(each.path, each.line) for each in (*lines, *missing)),
+                evidence=tuple(Place(each.path, each.line) for each in (*chosen, *over, *missing)),
+                least="high",
             )
         )
     for path, run in observed.benchmarks:
@@ -59,6 +57,7 @@ def find(observed: Observed) -> list[Finding]:
                     thresholds.confidence(thresholds.DIRECT),
                     culprit=Culprit(link="NET/Socket"),
                     evidence=(Place(path, 1),),
+                    least="high",
                 )
             )
     return found
@@ -66,3 +65,13 @@ def find(observed: Observed) -> list[Finding]:
 
 def _socket(message: LibraryMessage) -> bool:
     return "socket" in str(message.values.get("transport", "")).lower()
+
+
+def _fast(message: LibraryMessage) -> bool:
+    """Whether a rank uses InfiniBand, RoCE or a vendor's plugin between nodes."""
+    told = str(message.values.get("transport", ""))
+    return (
+        bool(message.values.get("found", True))
+        and not _socket(message)
+        and (told.startswith("NET/") or message.kind == "network")
+    )

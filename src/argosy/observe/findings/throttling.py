@@ -50,6 +50,7 @@ def find(observed: Observed) -> list[Finding]:
                 None,
                 Culprit(node=host, link=None),
                 tuple(place for _, place, _ in each),
+                least="medium",
                 causes=tuple(dict.fromkeys(text for text, _, _ in each[:6])),
             )
         )

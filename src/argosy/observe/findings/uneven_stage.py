@@ -67,9 +67,9 @@ def _of_traces(observed: Observed) -> list[Finding]:
     if late is None or alignment is None:
         return []
     stages: dict[int, list[int]] = defaultdict(list)
-    for i, trace in enumerate(alignment.traces):
-        if trace.position.pipeline is not None:
-            stages[trace.position.pipeline].append(i)
+    for i, stage in enumerate(observed.stages):
+        if stage is not None:
+            stages[stage].append(i)
     if len(stages) < 2:
         return []
     step = float(np.median(late.step_s))
