@@ -119,7 +119,7 @@ def occupancy(outcome: Outcome, found: Holdings, bins: int = 200) -> dict[str, A
 def _queue(outcome: Outcome, sizes: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Stretches in the queue and the accelerators asked for: from `queue` events to the next start of the job."""
     log = outcome.log
-    wanted = np.isin(log.event, (CODE["queue"], CODE["start"], CODE["reject"], CODE["give-up"]))
+    wanted = np.isin(log.event, [CODE[name] for name in ("queue", "start", "reject", "give-up", "back-off")])
     since: dict[int, float] = {}
     rows: list[tuple[float, float, float]] = []
     for now, event, job in zip(log.time_s[wanted], log.event[wanted], log.job[wanted], strict=True):
