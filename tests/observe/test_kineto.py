@@ -253,6 +253,45 @@ def test_slices_are_those_of_the_middle_step_and_bounded(tmp_path: Path) -> None
     assert all(slice_[4] > start and slice_[3] < end for slice_ in found.slices)
 
 
+def test_the_categories_of_the_first_versions(tmp_path: Path) -> None:
+    older = {
+        "kernel": "Kernel",
+        "cuda_runtime": "Runtime",
+        "cpu_op": "Operator",
+        "user_annotation": "Operator",
+        "gpu_memcpy": "Memcpy",
+    }
+    events = [each | {"cat": older[each["cat"]]} for each in small()]
+    found, expected = one(read(tmp_path, trace(events))), one(read(tmp_path, trace(small())))
+    assert found.step_end_ns.tolist() == expected.step_end_ns.tolist()
+    assert found.kernels == expected.kernels
+    assert [each.tolist() for each in found.activity_s.values()] == [
+        each.tolist() for each in expected.activity_s.values()
+    ]
+
+
+def test_a_process_on_several_devices_counts_the_busiest(tmp_path: Path) -> None:
+    other = [kernel(GEMM, 100 * i, 10, 0) | {"args": {"device": 3, "stream": 7}} for i in range(3)]
+    batch = read(
+        tmp_path, trace([*small(), *other], deviceProperties=[{"id": 3, "name": "B"}, {"id": 0, "name": "A"}])
+    )
+    assert "kernels of 2 devices; only those of the busiest, device 0" in batch.input.problems[0].message
+    assert one(batch).device == "A"
+    assert one(batch).kernels[GEMM][1] == 2
+
+
+def test_more_kernels_and_names_than_are_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(trace_stream, "LARGEST_NAMES", 64)
+    monkeypatch.setattr(kineto, "MOST_DEVICE", 100)
+    monkeypatch.setattr(trace_stream, "_ROWS", 50)
+    events = [step(0, 0, 1000)] + [kernel(f"kernel {i}", i, 1, 0) for i in range(500)]
+    batch = read(tmp_path, trace(events))
+    text = " ".join(problem.message for problem in batch.input.problems)
+    assert "more names than are told apart" in text
+    assert "more than 100 kernels: the rest is not read" in text
+    assert 100 <= sum(count for _, count in one(batch).kernels.values()) < 200
+
+
 # --- what can be wrong with a file ---
 
 

@@ -20,15 +20,21 @@ CATEGORIES: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
         ("attention", r"flash|fmha|attention|attn|\bmha_|_mha\b"),
         ("embedding", r"fbgemm|embedding|index_select|indexSelect|split_embeddings"),
         ("optimizer", r"multi_tensor_apply|adam|adagrad|\blamb(?!da)|fusedsgd|_sgd_|muon"),
-        ("convolution", r"conv(?!ert)|fprop|dgrad|wgrad|winograd|cudnn.*::(nchw|nhwc)To"),
+        (
+            "convolution",
+            r"conv(?!ert)|fprop|dgrad|wgrad|winograd|scudnn|cudnn_(infer|train)_|\d{3}cudnn|cudnn.*::(nchw|nhwc)To",
+        ),
         (
             "gemm",
             r"gemm|gemv|^Cijk_|matmul|cublas|nvjet|_mm_|_bmm|addmm|xmma|wgmma|s\d{3,6}(gemm|cudnn)|splitKreduce",
         ),
-        ("normalization", r"layer_?norm|rms_?norm|batch_?norm|group_?norm|\bbn_|_norm_|\bln_(fwd|bwd)"),
+        (
+            "normalization",
+            r"layer_?norm|rms_?norm|batch_?norm|group_?norm|GammaBeta|RowwiseMoments|\bbn_|_norm_|\bln_(fwd|bwd)",
+        ),
         (
             "reduction",
-            r"reduce|softmax|triton_(red|per)_|cross_entropy|nll_loss|cub::Device(Scan|Segmented)|norm(?!al)",
+            r"reduce|softmax|triton_(red|per)_|cross_entropy|nll_loss|cub::Device(Scan|Segmented)|pool_|norm(?!al)",
         ),
         ("sort", r"sort|topk|radix|cub::|moe_align|permute_"),
         (

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -43,6 +44,7 @@ _ROLES = np.array(list(CATEGORIES.values()), np.int8)
 LONGEST_NS = 86_400 * 10**9  # of one slice: ROCm writes durations that overflowed
 MOST_DEVICE = 8_000_000  # kernels and copies of one file
 MOST_HOST = 100_000  # host slices kept while reading, the longest
+MOST_SPANS = 500_000  # steps, marks and launches of collectives together, and collectives with arguments
 _STEP = re.compile(r"^ProfilerStep#(\d{1,15})$")
 _RANK_IN_NAME = re.compile(r"(?:rank|worker)[_-]?(\d{1,7})(?!\d)", re.IGNORECASE)
 _NOTHING, _IS_STEP, _IS_CALL, _IS_MARK = range(4)
@@ -154,7 +156,7 @@ class _Found:
         )
         self._devices += len(rows)
         self.too_many = self._devices > MOST_DEVICE
-        for row in rows[self._communicates[rows[:, scan.NAME]]]:
+        for row in rows[self._communicates[rows[:, scan.NAME]]][: MOST_SPANS - len(self.calls)]:
             arguments = _arguments(row, buffer)
             if "Collective name" in arguments or "Process Group Name" in arguments:
                 self.calls[int(row[scan.NUMBER])] = self._call(arguments)
@@ -180,7 +182,8 @@ class _Found:
         if len(shaped):
             self._products.append((shaped[:, scan.START].copy(), shaped[:, scan.SHAPE].copy()))
         kinds = self._host_kind[rows[:, scan.NAME]]
-        for row in rows[kinds != _NOTHING]:
+        left = MOST_SPANS - len(self.steps) - len(self.marks) - len(self.annotations)
+        for row in rows[kinds != _NOTHING][: max(left, 0)]:
             name, number = self._stream.names[row[scan.NAME]], int(row[scan.NUMBER])
             start, end = int(row[scan.START]), int(row[scan.START] + row[scan.DURATION])
             if step := _STEP.match(name):
@@ -188,9 +191,8 @@ class _Found:
             elif kind := names.mark(name):
                 self.marks.append((kind, start, end, number))
             else:
-                self.annotations.append(
-                    (start, end, Call(names.collective(name), "", -1, _sent(_arguments(row, buffer))))
-                )
+                call = Call(names.collective(name), "", -1, _sent(_arguments(row, buffer)))
+                self.annotations.append((start, end, call))
         kept = rows[(rows[:, scan.DURATION] >= self._shortest) & (_ROLES[rows[:, scan.KIND]] != PYTHON)]
         columns = (scan.START, scan.DURATION, scan.NAME, scan.THREAD, scan.KIND)
         self._host.append(kept[:, columns])
@@ -210,10 +212,7 @@ class _Found:
             (untimed, "slices have no usable time or a negative duration; they do not count"),
             (self.overlong, "slices last longer than a day, which is an overflow; they do not count"),
             (self._stream.undecodable, "names are no UTF-8; their wrong bytes are replaced"),
-            (
-                self._stream.counters[scan.NAMES] * 2 >= len(self._stream._hashes),
-                "the file has more names than are told apart",
-            ),
+            (self._stream.names_full, "the file has more names than are told apart"),
             (self.too_many, f"more than {MOST_DEVICE:,} kernels: the rest is not read; profile fewer steps"),
         )
         found = [
@@ -369,9 +368,17 @@ def _sent(arguments: Mapping[str, Any]) -> int:
 
 def _ranks(value: Any) -> tuple[int, ...]:
     """A list of ranks, or its text; () where it is cut short or none."""
-    found = _json(value) if isinstance(value, str) and len(value) < 1 << 20 else value
-    whole = isinstance(found, list) and all(type(rank) is int and 0 <= rank < 1 << 31 for rank in found)
-    return tuple(found) if whole else ()
+    if isinstance(value, str):
+        return _ranks_of(value) if len(value) < 1 << 20 else ()
+    whole = isinstance(value, list) and all(type(rank) is int and 0 <= rank < 1 << 31 for rank in value)
+    return tuple(value) if whole else ()
+
+
+@lru_cache(256)
+def _ranks_of(text: str) -> tuple[int, ...]:
+    """Every kernel of a group repeats its list."""
+    found = _json(text)
+    return _ranks(found) if isinstance(found, list) else ()
 
 
 def _entries(groups: Any) -> list[dict[str, Any]]:

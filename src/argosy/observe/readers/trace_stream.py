@@ -73,6 +73,11 @@ class Stream:
         except _StoppedError:
             pass
 
+    @property
+    def names_full(self) -> bool:
+        """Whether further names were counted as one."""
+        return 2 * int(self.counters[scan.NAMES]) >= len(self._hashes)
+
     # --- the document ---
 
     def _document(self) -> None:
