@@ -49,7 +49,7 @@ def read(path: Path) -> Batch:
             continue
         text = whole[:USUAL_LINE]
         if "20" in text[:40]:
-            collector.seen(stamp_s(text[:64]))
+            collector.seen(stamp_s(text[:64]), number)
         if "ProcessGroupNCCL" in text:  # its stamps have no year
             troubles.feed(collector, number, text, messages.moment_s(text))
         elif "NCCL INFO" not in text:

@@ -58,6 +58,7 @@ class Collector:
         self._told: dict[str, int] = {}
         self._starting = False
         self._exited = False
+        self._stamped = (-1, math.nan)
 
     @property
     def job(self) -> _Job:
@@ -104,10 +105,11 @@ class Collector:
         self._pending_timers = {}
         return True
 
-    def seen(self, time_s: float) -> None:
+    def seen(self, time_s: float, line: int) -> None:
         """A stamp (s since the epoch; NaN none) of any line: the first and the last bound the file's time."""
         if math.isnan(time_s):
             return
+        self._stamped = (line, time_s)
         self.jobs[0].settings.setdefault("first_stamp_s", time_s)
         self.job.settings["last_stamp_s"] = time_s
 
@@ -154,6 +156,8 @@ class Collector:
     def start(self, line: int, time_s: float, text: str) -> None:
         """A line that only a job that begins prints; the first of several counts."""
         if not self._starting:
+            if self.job.iteration and self.job.line[-1] < self._stamped[0] < line:
+                self.event("phase", *self._stamped, text="last stamp before the next start")
             self._starting, self._exited = True, False
             self.event("start", line, time_s, text=text)
 

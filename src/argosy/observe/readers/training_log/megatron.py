@@ -98,6 +98,8 @@ class Megatron:
             if fields.get(name):
                 values[column] = number(fields[name].split()[0]) * factor
         known = {name: value for name, value in values.items() if not math.isnan(value)}
+        if known.get("batch", 0.0) >= 1.0:
+            self._to.setting("global_batch", int(known["batch"]))
         older = any(name in fields for name in _OLDER) or "deepspeed" in self._to.job.settings.get(
             "arguments", {}
         )

@@ -18,6 +18,7 @@ _ENDED = re.compile(
 _RAISED = re.compile(
     r"^\s*(?:\[\w+\]:?\s*)?((?:[A-Za-z_]\w*\.)*[A-Z]\w*(?:Error|Exception|Interrupt))(?::|\s*$)(.*)"
 )
+_LEAD = re.compile(r"^\s*\[?\d{4}-\d\d-\d\d[ T][\d:.,]{8,18}(?:Z|[+-]\d\d:?\d\d)?\]?(?: - root - \w+ - )?\s*")
 _MEMORY = re.compile(
     r"CUDA out of memory|OutOfMemoryError|HIP out of memory|oom[-_]kill|Out of memory: Kill", re.I
 )
@@ -39,7 +40,7 @@ def feed(to: Collector, line: int, text: str, moment_s: float = math.nan) -> boo
     if not any(word in text for word in _WORDS):
         return False
     if "Watchdog caught collective operation timeout" in text and "terminated" not in text:
-        to.event("timeout", line, moment_s, text=text)
+        to.event("timeout", line, stamp_s(text) if math.isnan(moment_s) else moment_s, text=text)
     elif "CANCELLED" in text.upper() and (found := _CANCELLED.search(text)):
         why = (found[4] or "").strip().upper()
         kind = {"TIME LIMIT": "time-limit", "PREEMPTION": "preempted"}.get(why)
@@ -51,7 +52,7 @@ def feed(to: Collector, line: int, text: str, moment_s: float = math.nan) -> boo
         to.event("oom", line, stamp_s(text), text=text)
     elif _RECOMPILE.search(text):
         to.event("recompile", line, stamp_s(text), text=text)
-    elif (found := _RAISED.match(text)) and not text.lstrip().startswith(_QUOTED):
+    elif (found := _RAISED.match(_LEAD.sub("", text, count=1))) and not text.lstrip().startswith(_QUOTED):
         to.event("error", line, stamp_s(text), text=f"{found[1]}:{found[2]}")
     elif "Traceback (most recent call last)" in text:
         to.event("traceback", line, stamp_s(text))
