@@ -14,6 +14,7 @@ from argosy.ledger import Interval, Ledger
 from argosy.observe.attribution import trace_parts, waterfall
 from argosy.observe.attribution_other import log_waterfall, table_waterfall
 from argosy.observe.findings import Finding, find_all
+from argosy.observe.mfu import of_observed as utilisation
 from argosy.observe.observed import Observed
 from argosy.observe.pictures import intervals, pictures
 from argosy.observe.planned import bounds, compared, plan_of
@@ -104,7 +105,7 @@ def diagnose(
 def diagnosed(batches: Iterable[Batch], against: Scenario | None = None) -> Diagnosis:
     """The diagnosis of what readers handed over."""
     observed = Observed(tuple(batches), plan_of(against) if against is not None else None)
-    mfu = _mfu(observed)
+    mfu = utilisation(observed)
     ledger, gpu_steps = _ledger(observed, mfu)
     return Diagnosis(
         observed,
@@ -112,7 +113,7 @@ def diagnosed(batches: Iterable[Batch], against: Scenario | None = None) -> Diag
         gpu_steps,
         tuple(find_all(observed)),
         mfu,
-        _goodput(observed),
+        observed.run.to_dict() if observed.run is not None else None,
         tuple(_ranks(observed)),
         tuple(_notes(observed)),
     )
@@ -162,14 +163,6 @@ def _ledger(observed: Observed, mfu: dict[str, Any] | None) -> tuple[Ledger | No
 def _useful(mfu: dict[str, Any] | None) -> float | None:
     found = (mfu or {}).get("value")
     return float(found) if isinstance(found, int | float) and 0 < found <= 1 else None
-
-
-def _mfu(observed: Observed) -> dict[str, Any] | None:
-    return None
-
-
-def _goodput(observed: Observed) -> dict[str, Any] | None:
-    return None
 
 
 def _input(each: Any) -> dict[str, Any]:

@@ -139,6 +139,13 @@ class Observed:
                 return float(np.median(known))
         return None
 
+    @cached_property
+    def run(self) -> Any:
+        """The goodput of the whole run (goodput.Goodput); None where logs and accounting tell of none."""
+        from argosy.observe.goodput import of_observed
+
+        return of_observed(self)
+
     def node_of(self, rank: int) -> str | None:
         """The node of a rank: by its trace, or a message that names both; None unknown."""
         return self._nodes.get(rank)

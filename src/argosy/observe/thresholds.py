@@ -70,7 +70,7 @@ THROTTLE_CLOCK = 0.93
 CHECKPOINT_SHARE = 0.03
 """Of elapsed time spent in checkpoints, above which their cost is worth a finding."""
 
-INTERVAL_FACTOR = 2.0
+INTERVAL_FACTOR = 1.5
 """How far the checkpoint interval may lie from the best one (Daly) before it is told."""
 
 SAME_BATCH = 0.8

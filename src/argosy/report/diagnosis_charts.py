@@ -17,8 +17,8 @@ COLOURS = {
     "send, receive": "#86a8c5", "waiting": "#c8553d", "other": "#d9a441",
 }  # fmt: skip
 STATES = {
-    "productive": "#2a7f62", "checkpoint": "#33658a", "rework": "#c8553d", "restart": "#a26769", "queue": "#9aa0a6",
-    "slow": "#d8a48f", "idle": "#c9ccd1", "down": "#6d597a", "detection": "#e0a458",
+    "productive": "#2a7f62", "checkpoint": "#33658a", "evaluation": "#86a8c5", "rework": "#c8553d", "restart": "#a26769",
+    "detection": "#e0a458", "queue": "#9aa0a6", "idle": "#c9ccd1", "unattributed": "#dfe3e8",
 }  # fmt: skip
 _BLUE, _GREEN, _RED, _GREY = "#33658a", "#2a7f62", "#c8553d", "#c9ccd1"
 _SQUARE = 14  # pixels of a rank in the heat map
@@ -194,21 +194,19 @@ def arrivals(answer: Mapping[str, Any]) -> Chart:
     """How long after the median rank the last one came to each collective; the ranks that come last most in colour. "
     "Axes: s, ms."""
     rows = answer["pictures"]["arrivals"]
-    count: dict[int, int] = {}
+    waited: dict[int, float] = {}
     for row in rows:
-        count[row["last"]] = count.get(row["last"], 0) + 1
-    often = sorted(count, key=lambda rank: -count[rank])[:4]
+        waited[row["last"]] = waited.get(row["last"], 0.0) + row["spread_s"]
+    often = sorted(waited, key=lambda rank: -waited[rank])[:4]
     shown = [
         {
             "at": row["at_s"],
             "ms": max(1e3 * row["spread_s"], 1e-4),
-            "last": f"rank {row['last']} ({count[row['last']]} of {len(rows)})"
-            if row["last"] in often
-            else "others",
+            "last": f"rank {row['last']}" if row["last"] in often else "others",
         }
         for row in rows
     ]
-    names = [f"rank {rank} ({count[rank]} of {len(rows)})" for rank in often] + ["others"]
+    names = [f"rank {rank}" for rank in often] + ["others"]
     return (
         alt.Chart(_data(shown))
         .mark_circle(size=36, opacity=0.8)
@@ -229,9 +227,10 @@ def arrivals(answer: Mapping[str, Any]) -> Chart:
     )
 
 
-def stretches(answer: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+def stretches(answer: Mapping[str, Any]) -> list[dict[str, Any]]:
     """The run's stretches of time by state, where the goodput ledger has a timeline."""
-    return list((answer.get("goodput") or {}).get("timeline") or [])
+    rows = (answer.get("goodput") or {}).get("timeline") or []
+    return [{"start_s": start, "end_s": end, "state": state} for start, end, state in rows]
 
 
 def goodput(answer: Mapping[str, Any]) -> Chart:

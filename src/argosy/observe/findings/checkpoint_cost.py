@@ -14,13 +14,14 @@ from argosy.observe.observed import Observed
 from argosy.observe.records import LogEvent, Place, TrainingLog
 
 ID = "checkpoint-cost"
+_FAILURES = 3  # from which their mean time is told
 _ADVICE = "write asynchronously from host memory (two stages), to local or peer memory first, sharded over all ranks"
 
 
 def find(observed: Observed) -> list[Finding]:
     """Checkpoints of logs against elapsed time and the best interval; marks in traces where no log tells."""
     found = [finding for log in observed.logs for finding in _of_log(log)]
-    return found or _of_traces(observed)
+    return found or _of_run(observed) or _of_traces(observed)
 
 
 def saves(log: TrainingLog) -> list[tuple[LogEvent, float]]:
@@ -65,42 +66,47 @@ def _of_log(log: TrainingLog) -> list[Finding]:
                 evidence=places,
             )
         ]
-    return _interval(log, saved, each, elapsed, places)
+    return []
 
 
-def _interval(
-    log: TrainingLog,
-    saved: list[tuple[LogEvent, float]],
-    each: float,
-    elapsed: float,
-    places: tuple[Place, ...],
-) -> list[Finding]:
-    """The interval against Daly's best, where the job failed often enough for a mean."""
-    starts = [event for event in log.events if event.kind == "start"]
-    times = [event.time_s for event, _ in saved if math.isfinite(event.time_s)]
-    if len(starts) < 4 or len(times) < 3 or each <= 0:
+def _of_run(observed: Observed) -> list[Finding]:
+    """The interval against Daly's best for how often the run failed, where it failed often enough for a mean."""
+    run = observed.run
+    if run is None or run.failures < _FAILURES or not math.isfinite(run.mtbf_s[0]):
         return []
-    mtbf, interval = elapsed / (len(starts) - 1), float(np.median(np.diff(times)))
+    saved = [(log, event, seconds) for log in observed.logs for event, seconds in saves(log)]
+    iterations = np.unique([event.iteration for _, event, _ in saved if event.iteration >= 0])
+    step = observed.step_s
+    if len(iterations) < 3 or not step:
+        return []
+    interval = float(np.median(np.diff(iterations))) * step
+    each, mtbf = max(float(np.median([seconds for _, _, seconds in saved])), 1e-3), run.mtbf_s[0]
     best = float(optimal_interval(each, mtbf))
+    rework = run.record.ledger.find("rework")
+    again = rework.amount / run.record.ledger.amount if rework is not None else 0.0
     apart = interval / best
     if 1.0 / thresholds.INTERVAL_FACTOR < apart < thresholds.INTERVAL_FACTOR:
         return []
-
-    def overhead(t: float) -> float:
-        return each / t + t / (2.0 * mtbf)
-
-    share = max(overhead(interval) - overhead(best), 0.0)
+    best_cost = each / best + best / (2.0 * mtbf)
+    cost = each / interval + (again if apart > 1 else interval / (2.0 * mtbf))
+    share = max(cost - best_cost, 0.0)
+    if share < thresholds.CHECKPOINT_SHARE:
+        return []
+    rare = "rare" if apart > 1 else "frequent"
     return [
         Finding(
             ID,
-            f"a checkpoint every {interval / 60:.3g} min, where one every {best / 60:.3g} min loses least with "
-            f"{len(starts) - 1} restarts "
-            f"(one every {mtbf / 3600:.3g} h)",
+            f"checkpoints are too {rare}: one every {interval / 60:.3g} min, where one every {best / 60:.3g} min loses least with "
+            f"a failure every {mtbf / 3600:.3g} h; {again:.0%} of the time went into steps done again",
             "change the interval; " + _ADVICE,
-            thresholds.confidence(thresholds.WEAK, (max(apart, 1.0 / apart) / thresholds.INTERVAL_FACTOR,)),
+            thresholds.confidence(
+                thresholds.INFERRED, (max(apart, 1.0 / apart) / thresholds.INTERVAL_FACTOR,)
+            ),
             share,
-            evidence=places,
-            bound=Bound(best, interval, "s", "Daly 2006: best interval for the observed MTBF"),
+            evidence=tuple(Place(log.path, event.line) for log, event, _ in saved),
+            bound=Bound(
+                best, interval, "s", "Daly 2006: best interval for the observed mean time between failures"
+            ),
         )
     ]
 
