@@ -42,7 +42,7 @@ class Replica:
 
 
 class PlainFleet:
-    """`pools`: (engine, replicas, prefill only, chunk, least chunk, largest batch, evicts, mixed); `engine` has decode_s and mixed_s."""
+    """`pools`: (engine, replicas, prefill only, chunk, least chunk, largest batch, evicts, mixed)."""
 
     def __init__(
         self, pools, router, retry_s=1.0, retries=3, cold_s=0.0, detection_s=0.0, transfer=(0.0, 0.0)

@@ -20,7 +20,9 @@ def traffic(rate, horizon_s, seed, output=60.0, classes=()):
 def compare(requests, pools, policy, failures=None, seed=0):
     """Runs both; asserts that every request has the same times and the same end."""
     run = simulate(requests, pools, policy, failures, seed)
-    events = planned_events(failures, pools, requests.horizon_s + policy.drain_limit_s, seed)
+    events = planned_events(
+        failures, pools, requests.horizon_s + policy.drain_limit_s, seed, policy.cold_start_s
+    )
     strikes = [(float(e["at"]), int(e["first"]), int(e["last"]), float(e["lasts_s"])) for e in events]
     specs = [
         (p.provider, p.count, p.prefill_only, p.chunk, p.least_chunk, p.batch, p.evicts, p.mixed)

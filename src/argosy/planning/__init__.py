@@ -1,13 +1,13 @@
 """One scenario in, one accounted answer out: composes training, fabric, reliability and facility.
 
-Several training jobs run one after another on the whole fleet.
+Several training jobs run one after another on the fleet, or on what services leave of it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from argosy.fabric import plan_fabric
 from argosy.planning.context import Context, context
@@ -32,6 +32,9 @@ from argosy.reliability.events import COMPILING, compiled_before
 from argosy.spec import Scenario
 from argosy.training import Search
 
+if TYPE_CHECKING:
+    from argosy.planning.serving import ServicePlan
+
 __all__ = ["Constraint", "Plan", "Verdict", "central_run", "plan", "verdict_of"]
 
 LONGEST_S = 1e11  # three thousand years: a longer job never finishes
@@ -54,21 +57,29 @@ class Plan:
 
 
 def plan(
-    scenario: Scenario, draws: int = 2000, seed: int = 0, tell: Callable[[str], None] = lambda message: None
-) -> Plan:
+    scenario: Scenario, draws: int = 2000, seed: int = 0, tell: Callable[[str], None] = lambda message: None,
+    services: bool = True,
+) -> Plan:  # fmt: skip
     """Plan a scenario.
 
     `draws`: joint draws of facts, model residuals and failures behind P10/P50/P90; the same `seed` gives the same
-    answer. `tell` hears what takes long. Raises FactError for names the catalog does not have; what cannot run is a
+    answer. `tell` hears what takes long. Services are sized first and training has the accelerators that they leave; without
+    `services` training has the whole fleet. Raises FactError for names the catalog does not have; what cannot run is a
     verdict, not an error.
     """
-    setting = context(scenario)
+    setting = whole = context(scenario)
     if not scenario.training:
-        from argosy.facts import FactError
+        return _services_alone(setting, seed, tell)
+    served: tuple[ServicePlan, ...] = ()
+    if services and scenario.serving:
+        from argosy.planning import together  # its simulation is compiled: only for those who serve
 
-        raise FactError(
-            "this version plans training; a scenario with serving alone has nothing to plan: add training:"
-        )
+        served = together.plan_services(setting, seed, tell)
+        rest = together.budget(setting, served) or together.remainder(setting, served)
+        if isinstance(rest, Verdict):
+            verdicts = [rest, *(each.verdict for each in served)]
+            return _without_run(setting, together.merged(verdicts), served)
+        setting = rest.setting
     jobs: list[JobPlan] = []
     for given in scenario.training:
         check_format(setting, given)
@@ -84,6 +95,8 @@ def plan(
     drawn = drawn_run(setting, jobs, network, draws, seed)
     verdict = verdict_of(setting, nominal, fabrics)
     answer = payload(setting, verdict, nominal, drawn, fabrics)
+    if served:
+        verdict, answer = together.beside_training(whole, rest, served, answer, nominal, jobs, verdict)
     return Plan(setting.scenario, verdict, nominal, drawn, tuple(fabrics), answer)
 
 
@@ -130,18 +143,27 @@ def verdict_of(setting: Context, nominal: FleetRun, fabrics: list[dict[str, Any]
     cautions = [f"rests on {assumed} assumptions without a source, listed with the answer"] if assumed else []
     cautions += [note for job in nominal.jobs for note in job.reliability.notes()]
     cautions += nominal.facility["cautions"]
-    cautions += [f"{service.name}: serving is not planned yet" for service in setting.scenario.serving]
     if len(nominal.jobs) > 1:
         cautions.append("the jobs run one after another, each on the whole fleet")
     return judge(constraints, problems, cautions)
 
 
-def _without_run(setting: Context, verdict: Verdict) -> Plan:
+def _services_alone(setting: Context, seed: int, tell: Callable[[str], None]) -> Plan:
+    """The answer of a scenario without training."""
+    from argosy.planning import together
+
+    served = together.plan_services(setting, seed, tell)
+    fabrics = plan_fabric(setting.fleet, setting.values)
+    verdict, answer = together.services_alone(setting, served, fabrics)
+    return Plan(setting.scenario, verdict, None, None, tuple(fabrics), answer)
+
+
+def _without_run(setting: Context, verdict: Verdict, served: tuple[ServicePlan, ...] = ()) -> Plan:
     """The answer where there is no run to account for."""
     empty: dict[str, Any] = {
         "headline": [],
         "training": [],
-        "serving": [],
+        "serving": [each.payload for each in served],
         "fabrics": [],
         "facility": None,
         "cost": None,

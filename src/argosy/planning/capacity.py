@@ -22,7 +22,7 @@ from argosy.facility.cost import running_costs
 from argosy.facility.market import WHEN_AUTO, rent_per_hour
 from argosy.facts import FactError
 from argosy.planning import plan
-from argosy.planning.context import Context, context
+from argosy.planning.context import Context, context, need_training
 from argosy.planning.headline import quantiles
 from argosy.planning.payload import plain
 from argosy.planning.run import FleetRun, fleet_account
@@ -50,7 +50,8 @@ def capacity_payload(scenario: Scenario, draws: int = 1000, seed: int = 0) -> di
             f"{scenario.name} has no plan of capacity; write capacity: {{start: 2027-Q1, deliveries: "
             "[{quarter: 2027-Q1, accelerators: 1024}], demand: {accelerators: 800}}"
         )
-    answer = plan(scenario, max(draws, 100), seed)
+    need_training(scenario)
+    answer = plan(scenario, max(draws, 100), seed, services=False)
     if answer.nominal is None or answer.drawn is None:
         raise FactError(f"{scenario.name} does not run: {'; '.join(answer.verdict.reasons)}")
     home = context(answer.scenario)

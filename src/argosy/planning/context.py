@@ -109,6 +109,14 @@ def context(scenario: Scenario) -> Context:
     )
 
 
+def need_training(scenario: Scenario) -> None:
+    """FactError where a scenario has no training job, for questions that are about one."""
+    if not scenario.training:
+        raise FactError(
+            f"{scenario.name} has no training job; add training:, or ask argosy serving or argosy plan"
+        )
+
+
 def _with_interruptions(scenario: Scenario, values: Values) -> Scenario:
     """The scenario with the provider's interruptions among its failures, where its fleet is rented on the spot market.
 

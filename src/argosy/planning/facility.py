@@ -10,7 +10,7 @@ from argosy.facility import Building, ItLoad, building, drawing, level_table, ne
 from argosy.facility.packing import airflow_m3_per_s
 from argosy.facts import Values
 from argosy.planning import Plan, plan
-from argosy.planning.context import Context, context
+from argosy.planning.context import Context, context, need_training
 from argosy.planning.hall import cable_problems, cabling, retrofit
 from argosy.planning.headline import quantiles
 from argosy.planning.job import JobPlan
@@ -31,7 +31,8 @@ def facility_payload(scenario: Scenario, draws: int = 500, seed: int = 0) -> dic
     `draws`, `seed`: as in `plan`. Where the plan has no run (no layout divides), the parts are null and the verdict
     says why. Raises FactError as `plan` does.
     """
-    answer = plan(scenario, draws, seed)
+    need_training(scenario)
+    answer = plan(scenario, draws, seed, services=False)
     setting = context(scenario)
     whole = answer.to_dict()
     payload = {

@@ -25,7 +25,7 @@ from argosy.facility.capital import price_basis
 from argosy.facility.market import PATHS
 from argosy.facility.money import by_effect, ends_of, tornado_row
 from argosy.facts import FactError, Values
-from argosy.planning.context import Context
+from argosy.planning.context import Context, need_training
 from argosy.planning.context import context as context_of
 from argosy.planning.headline import quantiles
 from argosy.planning.payload import plain
@@ -45,7 +45,8 @@ def cost_payload(scenario: Scenario, draws: int = 500, seed: int = 0) -> dict[st
     """
     from argosy.planning import plan
 
-    answer = plan(scenario, draws, seed)
+    need_training(scenario)
+    answer = plan(scenario, draws, seed, services=False)
     if answer.nominal is None:
         raise FactError(f"{scenario.name} does not run: {'; '.join(answer.verdict.reasons)}")
     home = context_of(scenario)

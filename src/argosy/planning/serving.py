@@ -23,8 +23,10 @@ from argosy.planning.site import NetworkAccount, network_account, power_and_mone
 from argosy.planning.verdict import Constraint, Verdict, judge
 from argosy.serving.account import autoscaler_gap, checks, laws, ledger
 from argosy.serving.objectives import attainment, good, goodput_per_s, pooled, quantile, reached, spread
+from argosy.serving.scaled import scaled_option
 from argosy.serving.search import Found, Point, front, search
 from argosy.serving.sizing import Service, Sized
+from argosy.serving.sizing import run as runs_of
 from argosy.spec import Scenario, Serving
 from argosy.spec.canonical import canonical
 
@@ -56,8 +58,8 @@ def serving_payload(
 ) -> dict[str, Any]:  # fmt: skip
     """The JSON of `argosy serving` for the service of that name, or the first.
 
-    `seeds`: runs behind intervals; `pareto`: all options are compared; `step_times`: iterations are listed. FactError where the scenario has no such service,
-    ScenarioError with the faults of a trace.
+    `seeds`: runs behind intervals; `pareto`: all options are compared; `step_times`: iterations are listed.
+    FactError where the scenario has no such service, ScenarioError with the faults of a trace.
     """
     given = serving_job(scenario, name)
     setting = context(scenario)
@@ -95,10 +97,10 @@ def serving_job(scenario: Scenario, name: str | None = None) -> Serving:
 
 
 def plan_service(
-    setting: Context, given: Serving, period_s: float | None = None, seeds: int = 3, seed: int = 0, pareto: bool = False,
+    setting: Context, given: Serving, seeds: int = 3, seed: int = 0, pareto: bool = False,
     tell: Callable[[str], None] = lambda message: None,
 ) -> ServicePlan:  # fmt: skip
-    """Searches, sizes and accounts for one service; energy and cost are of `period_s` (the service's own where None)."""
+    """Searches, sizes and accounts for one service; energy and cost are of the service's own period."""
     asked = service(setting, given, seeds, seed)
     tell(f"{given.name}: {len(asked.traces[0]):,} requests, {seeds} seeds")
     ways = options(setting, given)
@@ -112,12 +114,23 @@ def plan_service(
     sized = found.best
     whole = _whole(setting, sized)
     verdict = _verdict(setting, given, asked, sized, whole, lost)
-    period = given.period if period_s is None else period_s
-    power, cost = _money(setting, sized, whole, period)
+    power, cost = _money(setting, sized, whole, given.period)
     tree = ledger(asked, sized, whole)
-    body = _body(asked, found, sized, whole, cost, tree, period)
+    body = _body(asked, found, sized, whole, cost, tree)
     body["facility"], body["cost"] = power, {**body["cost"], **cost}
     return ServicePlan(given, asked, found, verdict, whole, power, cost, tree, dict(plain(body)))
+
+
+def service_cost(
+    setting: Context, planned: ServicePlan, period_s: float
+) -> tuple[dict[str, Any] | None, dict[str, Any] | None, dict[str, Any]]:
+    """Power, cost and the payload of a planned service over another period; nothing changes where no fleet was found."""
+    sized = planned.found.best
+    if sized is None:
+        return None, None, planned.payload
+    power, cost = _money(setting, sized, planned.whole_gpus, period_s)
+    prices = _token_prices(sized, planned.asked, planned.whole_gpus, _per_gpu_s(cost, planned.whole_gpus))
+    return power, cost, dict(plain({**planned.payload, "facility": power, "cost": {**prices, **cost}}))
 
 
 def _whole(setting: Context, sized: Sized) -> int:
@@ -151,7 +164,14 @@ def _verdict(
     if asked.accelerators is None:
         limits.append(Constraint("accelerators of the fleet", 1.0 - whole / budget, "violates", room))
     served = float(np.mean(np.concatenate([run.done for run in sized.runs])))
-    cautions = [*asked.notes]
+    cautions = []
+    cut = len(asked.traces[0]) - len(sized.runs[0].requests)
+    if cut:
+        kept = sized.runs[0].requests
+        cautions.append(
+            f"{given.name}: of {len(kept) + cut:,} requests the busiest stretch of {len(kept):,} is simulated, "
+            f"{kept.horizon_s / 3600.0:.3g} h long"
+        )
     if lost:
         cautions.append(
             f"{given.name}: {lost:,} requests are longer than a replica's memory and are turned away"
@@ -212,14 +232,19 @@ def _money(
     network = network_account(plan_fabric(setting.fleet, setting.values))
     bill = None if network.bill is None else tuple((entry, many * share) for entry, many in network.bill)
     part = NetworkAccount(network.w * share, network.switches * share, bill)
-    run, seconds = sized.runs[0], {"prefill": 0.0, "decode": 0.0}
-    for pool, book in zip(run.pools, run.books, strict=True):
+    first_run, seconds = sized.runs[0], {"prefill": 0.0, "decode": 0.0}
+    for pool, book in zip(first_run.pools, first_run.books, strict=True):
         seconds["prefill"] += float(book[records.PREFILL_S]) * pool.provider.gpus
         seconds["decode"] += float(book[records.DECODE_S]) * pool.provider.gpus
     busy = seconds["prefill"] + seconds["decode"]
     phases = PowerPhases(compute_s=seconds["prefill"], memory_s=seconds["decode"])
-    power, cost = power_and_money(alone, part, phases, period_s, min(busy / (whole * run.end_s), 1.0))
+    power, cost = power_and_money(alone, part, phases, period_s, min(busy / (whole * first_run.end_s), 1.0))
     return power, {**cost, "period_s": period_s}
+
+
+def _per_gpu_s(cost: dict[str, Any], whole: int) -> float:
+    """Dollars of one accelerator-second, from what all of them cost over the period."""
+    return float(cost["total_usd"]) / (whole * float(cost["period_s"]))
 
 
 def _token_prices(sized: Sized, asked: Service, whole: int, usd_per_gpu_s: float) -> dict[str, Any]:
@@ -269,20 +294,19 @@ def _body(
     whole: int,
     cost: dict[str, Any],
     tree: Ledger,
-    period_s: float,
 ) -> dict[str, Any]:
-    per_gpu_s = float(cost["total_usd"]) / (whole * period_s)
-    prices = _token_prices(sized, asked, whole, per_gpu_s)
+    prices = _token_prices(sized, asked, whole, _per_gpu_s(cost, whole))
     return {
         "name": asked.name,
         "replica": _replica(sized),
         "fleet": _fleet(asked, sized, whole),
-        "cost": {**prices, "period_s": period_s},
+        "cost": prices,
         "simulated_requests_per_s": float(np.mean([run.requests_per_s for run in sized.runs])),
         "traffic": _traffic(asked),
         "objectives": _objectives(asked, sized),
         "classes": _classes(asked, sized),
         "failures": _failures(asked, sized),
+        "band": _band(asked, sized),
         "laws": laws(asked, sized),
         "autoscaling": autoscaler_gap(asked, sized, whole),
         "ledger": tree.to_dict(),
@@ -416,6 +440,23 @@ def _objectives(asked: Service, sized: Sized) -> list[dict[str, Any]]:
         }
         for each in asked.wanted
     ]
+
+
+def _band(asked: Service, sized: Sized) -> dict[str, Any]:
+    """The promises on the busiest stretch with iterations as short and as long as the step model's 80 % interval has them.
+
+    P10, P50, P90 of the model's error alone, without failures: what is not known until a load test.
+    """
+    sigma, stretch = sized.option.last.provider.residual_sigma, asked.trial()[:1]
+    rows: dict[str, dict[str, Any]] = {each.name: {} for each in asked.wanted}
+    shares = {}
+    for name, z in (("p10", -1.2815515655446004), ("p50", 0.0), ("p90", 1.2815515655446004)):
+        runs = runs_of(asked, scaled_option(sized.option, float(np.exp(z * sigma))), sized.replicas, stretch)
+        for objective, value in reached(runs, asked.wanted).items():
+            rows[objective][name] = value
+        shares[name] = attainment(runs, asked.wanted)
+    kept = {"p10": shares["p90"], "p50": shares["p50"], "p90": shares["p10"]}
+    return {"residual_sigma": sigma, "reached_s": rows, "slo_attainment": kept}
 
 
 def _classes(asked: Service, sized: Sized) -> list[dict[str, Any]]:

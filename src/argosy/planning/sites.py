@@ -14,7 +14,7 @@ from argosy.facility.site import INTENSITIES
 from argosy.facts import FactError, Values
 from argosy.laws import wide_area
 from argosy.planning import Plan, plan
-from argosy.planning.context import Context, context
+from argosy.planning.context import Context, context, need_training
 from argosy.planning.headline import quantiles
 from argosy.planning.payload import plain
 from argosy.planning.run import FleetRun, fleet_account
@@ -60,7 +60,8 @@ def compare_sites(
     """
     if rank not in RANKS:
         raise FactError(f"no ranking {rank!r}; write one of {', '.join(RANKS)}")
-    answer = plan(scenario, draws, seed)
+    need_training(scenario)
+    answer = plan(scenario, draws, seed, services=False)
     if answer.nominal is None or answer.drawn is None:
         reasons = "; ".join(answer.verdict.reasons)
         raise FactError(f"{scenario.name} does not run anywhere: {reasons}")

@@ -24,6 +24,13 @@ def plan_html(plan: Mapping[str, Any]) -> str:
             )
         )
     sections += [_job(job) for job in plan["training"]]
+    if plan.get("serving"):
+        from argosy.report.serving_html import service_sections
+
+        sections += [section for entry in plan["serving"] for section in service_sections(entry)]
+    if plan.get("shared_fleet"):
+        lines = "".join(f"<li>{escape(line)}</li>" for line in sentences.shared(plan["shared_fleet"]))
+        sections.append(_section("One fleet for both", f"<ul>{lines}</ul>"))
     if plan["fabrics"]:
         sections.append(_fabrics(plan))
     if plan.get("facility"):

@@ -34,6 +34,10 @@ def plan_markdown(plan: Mapping[str, Any]) -> str:
             if value
         ]
         lines += table(["step", "time", "share"], rows)
+    if plan.get("serving"):
+        from argosy.report.serving import service_markdown
+
+        lines += [line for entry in plan["serving"] for line in service_markdown(entry)]
     if plan.get("ledger"):
         tree = plan["ledger"]
         lines += ["", *table(["ledger", "GPU-hours", "share"], _ledger_rows(tree, tree["amount"], 0))]

@@ -21,8 +21,15 @@ def fragment(answer: Mapping[str, Any]) -> str:
         "recommend": _recommendation,
         "diff": _difference,
         "sensitivity": _tornado,
+        "serving": _service,
     }
     return shown[kind](answer) if kind in shown else f"<pre>{escape(str(dict(answer))[:2000])}</pre>"
+
+
+def _service(answer: Mapping[str, Any]) -> str:
+    from argosy.report.serving_html import service_sections
+
+    return "".join(service_sections(answer)[:2])
 
 
 def table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:

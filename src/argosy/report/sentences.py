@@ -71,3 +71,30 @@ def bandwidth(fabric: Mapping[str, Any]) -> str:
     money = f"; {write.dollars(fabric['usd'])}" if fabric.get("usd") else ""
     power = f", {write.scaled(fabric['w'], 'W')}" if fabric.get("w") else ""
     return told + money + power
+
+
+def shared(found: Mapping[str, Any]) -> list[str]:
+    """Elastic training beside services, and the worth of a GPU on each side."""
+    lines = [
+        f"training on what serving leaves at its peak: {write.count(found['static_gpus'])} GPUs; hour by hour: "
+        f"{write.count(found['elastic_mean_gpus'])} on average, {write.significant(found['gained_gpu_hours_per_day'])} "
+        f"GPU-hours a day more, with {found['resizes_per_day']} changes of size a day"
+    ]
+    if found["training_days_elastic"] is not None:
+        lines.append(
+            f"{write.significant(found['training_days_static'])} days of training become "
+            f"{write.significant(found['training_days_elastic'])}"
+        )
+    worth = found["marginal_gpu"]
+    for service in worth["serving"]:
+        lost, ratio = (
+            service["output_tokens_per_s_lost_by_one_less"],
+            service["training_tokens_per_output_token"],
+        )
+        served = "nothing measurable" if not lost else f"{write.significant(lost)} tokens/s served in time"
+        lines.append(
+            f"one GPU is worth {write.significant(worth['training_tokens_per_s'])} tokens/s in training; the last one of "
+            f"{service['name']} is worth {served}"
+            + (f": a token served against {write.significant(ratio)} trained" if ratio else "")
+        )
+    return lines

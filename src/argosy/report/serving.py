@@ -32,8 +32,8 @@ def show_serving(answer: Mapping[str, Any], console: Console | None = None) -> N
         console.print(part)
 
 
-def service_parts(entry: Mapping[str, Any]) -> list[RenderableType]:
-    """The parts of a service's report, in order of reading."""
+def service_parts(entry: Mapping[str, Any], own_ledger: bool = True) -> list[RenderableType]:
+    """The parts of a service's report, in order of reading; a plan has its ledger among others."""
     if entry.get("fleet") is None:
         return []
     parts: list[RenderableType] = [Group(*(Text(line) for line in sentences(entry))), latencies(entry)]
@@ -41,9 +41,9 @@ def service_parts(entry: Mapping[str, Any]) -> list[RenderableType]:
         parts.append(steps(entry))
     if entry["classes"]:
         parts.append(_classes(entry))
-    parts += [
-        Group(Text("Where its GPU-seconds go, in GPU-hours of a run", style="bold"), ledger(entry["ledger"]))
-    ]
+    if own_ledger:
+        title = Text("Where its GPU-seconds go, in GPU-hours of a run", style="bold")
+        parts.append(Group(title, ledger(entry["ledger"])))
     parts += [Group(*(Text(line) for line in gap(entry))), front(entry)]
     broken = [check for check in entry["checks"] if not check["holds"]]
     if broken:
@@ -66,7 +66,8 @@ def sentences(entry: Mapping[str, Any]) -> list[str]:
         f"{entry['name']}: {write.count(fleet['gpus'])} GPUs: replicas {by_pool}, and {fleet['spares']} spare; "
         f"{replica['label']}",
         f"  {write.significant(fleet['goodput_requests_per_s'])} requests/s within all promises, "
-        f"{write.percent(fleet['slo_attainment'], 2)} of arrivals; iterations run {write.percent(fleet['utilization'])} of the time",
+        f"{write.percent(fleet['slo_attainment'], 2)} of arrivals; iterations run "
+        f"{write.percent(fleet['utilization'])} of the time",
         f"  traffic: {write.count(traffic['requests'])} requests in {write.duration(traffic['horizon_s'])}, "
         f"{write.significant(traffic['rate_per_s'])} a second (cv {traffic['arrival_cv']:.2f}, busiest minute "
         f"{traffic['peak_to_mean_minute']:.2f} × mean), {write.count(traffic['input_tokens_mean'])} tokens in and "
@@ -75,8 +76,15 @@ def sentences(entry: Mapping[str, Any]) -> list[str]:
         f"  one replica fails every {_every(fails['replica_mtbf_s'])}; promised: those needed are up "
         f"{write.percent(fails['promised_availability'], 3)} of the time",
         f"  evidence: {replica['grade']}; one iteration {write.duration(replica['step_time_s']['nominal'])} "
-        f"(90 %: {write.duration(replica['step_time_s']['p05'])} – {write.duration(replica['step_time_s']['p95'])}) at the largest batch",
+        f"(90 %: {write.duration(replica['step_time_s']['p05'])} – {write.duration(replica['step_time_s']['p95'])}) "
+        "at the largest batch",
     ]
+    band = entry["band"]["reached_s"]
+    if band:
+        shown = ", ".join(
+            f"{name} {_time(each['p10'])} – {_time(each['p90'])}" for name, each in band.items()
+        )
+        lines.append(f"  with the step model off by its 80 % interval: {shown}")
     if fails["simulated"]["failures"]:
         seen = fails["simulated"]
         lines.append(
@@ -100,6 +108,10 @@ def _money(entry: Mapping[str, Any]) -> str:
     return text
 
 
+def _time(seconds: float | None) -> str:
+    return "never" if seconds is None else write.duration(seconds)
+
+
 def _every(seconds: list[float | None]) -> str:
     return " and ".join("never" if each is None else write.duration(each) for each in seconds)
 
@@ -118,7 +130,7 @@ def latencies(entry: Mapping[str, Any]) -> Table:
             for each in own
         )
         values = entry["replica"][key]
-        cells = ["–" if values[name] is None else write.duration(values[name]) for name in _SHARES]
+        cells = [_time(values[name]) for name in _SHARES]
         table.add_row(label, *cells, promised)
     return table
 

@@ -117,8 +117,8 @@ def front(entry: Mapping[str, Any]) -> Chart | None:
 def _points(entry: Mapping[str, Any]) -> str:
     rows = [
         [
-            escape(each["label"]), write.count(each["gpus"]), write.duration(each["ttft_p99_s"]), write.duration(each["tpot_p95_s"]),
-            write.percent(each["slo_attainment"]),
+            escape(each["label"]), write.count(each["gpus"]), write.duration(each["ttft_p99_s"]),
+            write.duration(each["tpot_p95_s"]), write.percent(each["slo_attainment"]),
         ]
         for each in entry["pareto"]
     ]  # fmt: skip

@@ -44,6 +44,12 @@ def plan_parts(plan: Mapping[str, Any], width: int = 80) -> list[RenderableType]
         parts.append(
             Group(Text(f"One step: {write.duration(job['step_time_s']['nominal'])}", style="bold"), step(job))
         )
+    if plan.get("serving"):
+        from argosy.report.serving import service_parts
+
+        parts += [part for entry in plan["serving"] for part in service_parts(entry, own_ledger=False)]
+    if plan.get("shared_fleet"):
+        parts.append(shared(plan["shared_fleet"]))
     if plan["fabrics"]:
         parts.append(fabrics(plan))
     if plan.get("ledger"):
@@ -173,6 +179,15 @@ def ledger(tree: Mapping[str, Any], depth: int = 2) -> Table:
 
     visit(tree, 0)
     return _bars(rows, tree["amount"])
+
+
+def shared(found: Mapping[str, Any]) -> RenderableType:
+    """Serving by day, training by night: what elastic training gains, and what a GPU is worth on each side."""
+    lines = [
+        Text("One fleet for both", style="bold"),
+        *(Text(f"  {line}") for line in sentences.shared(found)),
+    ]
+    return Group(*lines)
 
 
 def cost(plan: Mapping[str, Any]) -> Table:

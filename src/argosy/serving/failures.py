@@ -52,10 +52,13 @@ class Failures:
         return 1.0 / (1.0 + down)
 
 
-def planned_events(failures: Failures | None, pools: Sequence[Pool], until_s: float, seed: int) -> np.ndarray:
+def planned_events(
+    failures: Failures | None, pools: Sequence[Pool], until_s: float, seed: int, restart_s: float = 0.0
+) -> np.ndarray:
     """The failures (Poisson, drawn by `seed`) and upgrades of a run until `until_s`, in order of time.
 
-    Replicas stand in order on the machines, pool after pool; a domain's failure takes every replica with a part in it.
+    Replicas stand in order on the machines, pool after pool; a domain's failure takes every replica with a part in
+    it. `restart_s`: after an upgrade until a replica serves.
     """
     if failures is None:
         return np.zeros(0, records.PLANNED)
@@ -75,7 +78,7 @@ def planned_events(failures: Failures | None, pools: Sequence[Pool], until_s: fl
             at = stream.random(len(struck)) * until_s
             rows.append(_rows(at, each.repair_s, records.STRIKE, np.minimum(low, high), high))
         if failures.upgrade_every_s > 0.0:
-            rows.append(_upgrades(failures, first, count, until_s))
+            rows.append(_upgrades(failures, first, count, until_s, restart_s))
         first += count
     events = np.concatenate(rows)
     return np.ascontiguousarray(events[np.argsort(events["at"], kind="stable")])
@@ -87,11 +90,11 @@ def _rows(at: np.ndarray, lasts_s: float, kind: int, first: np.ndarray, last: np
     return rows
 
 
-def _upgrades(failures: Failures, first: int, count: int, until_s: float) -> np.ndarray:
+def _upgrades(failures: Failures, first: int, count: int, until_s: float, restart_s: float) -> np.ndarray:
     """Waves of `upgrade_together` replicas, one after another; a wave follows when the one before should be back."""
     together = max(failures.upgrade_together, 1)
     starts = np.arange(failures.upgrade_every_s, until_s, failures.upgrade_every_s)
-    wave = np.arange(count) // together * failures.upgrade_s
+    wave = np.arange(count) // together * (failures.upgrade_s + restart_s)
     at = (starts[:, None] + wave[None, :]).ravel()
     which = np.tile(first + np.arange(count), len(starts))
     kept = at < until_s

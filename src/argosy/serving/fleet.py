@@ -164,7 +164,7 @@ def simulate(
     rows["end"][beyond], rows["finish"][beyond] = records.SHED, requests.arrival_s[beyond]
     tick_s = float(settings["tick_s"][0])
     ticks = int(settings["stop_s"][0] / tick_s) + 2
-    planned = planned_events(failures, pools, float(settings["stop_s"][0]), seed)
+    planned = planned_events(failures, pools, float(settings["stop_s"][0]), seed, policy.cold_start_s)
     world = records.empty_world(settings, _pools(requests, pools), rows, planned, ticks)
     directory = addresses(world)
     from argosy.kernels.serving_fleet import run_fleet

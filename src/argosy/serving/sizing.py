@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -17,8 +17,8 @@ from argosy.serving.traffic import Requests
 
 TRIAL_REQUESTS = 60_000
 """Requests of the busiest stretch on which fleets are compared; the answer is then run on the whole trace."""
-WHOLE_REQUESTS = 2_000_000
-"""Requests of a run at most; of longer traces the busiest stretch of so many is simulated, and that is told."""
+WHOLE_REQUESTS = 600_000
+"""Requests of a run at most, thrice as many with an autoscaler; of longer traces the busiest stretch is run, and that is told."""
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,6 @@ class Service:
     accelerators: int | None = None
     fixed_first: int | None = None
     hits: float = 1.0
-    notes: list[str] = field(default_factory=list)
 
     @property
     def tpot_limit_s(self) -> float:
@@ -62,6 +61,11 @@ class Service:
     def mean(self) -> Mean:
         """The mean request of the first trace."""
         return Mean.of(self.traces[0], self.hits)
+
+    def whole(self) -> list[Requests]:
+        """Each trace, or its busiest stretch where it is too long to be run."""
+        most = WHOLE_REQUESTS * (3 if self.scaling is not None else 1)
+        return [busiest(trace, most) for trace in self.traces]
 
     def trial(self, most: int = TRIAL_REQUESTS) -> list[Requests]:
         """The busiest stretch of each trace, of `most` requests at most."""
@@ -108,7 +112,7 @@ def busiest(requests: Requests, most: int) -> Requests:
 def size(
     service: Service, option: Option, executor: Executor | None = None, whole: bool = False
 ) -> Sized | None:
-    """The smallest fleet of an option, on the busiest stretch, or, `whole`, verified and where needed enlarged on all of the trace.
+    """The smallest fleet of an option, on the busiest stretch, or, `whole`, verified and enlarged on all of the trace.
 
     None where even 64 times the fluid need does not keep the promises, or the given accelerators cannot hold a replica.
     """
@@ -144,7 +148,7 @@ def _verified(
     tried: list[tuple[tuple[int, ...], bool]], executor: Executor | None,
 ) -> Sized:  # fmt: skip
     """On the whole trace and all seeds; a replica more, a few times, where that asks for it."""
-    whole = [busiest(trace, WHOLE_REQUESTS) for trace in service.traces]
+    whole = service.whole()
     for _ in range(12):
         alone = replace(service, failures=Failures(0.0, 0.0), scaling=None)
         if service.accelerators is not None or met(
