@@ -1,5 +1,6 @@
 """The cluster's queue: jobs, policies, gang placement, preemption, life of nodes; `simulate` plays a trace exactly."""
 
+from argosy.scheduling.blockers import Blocker, blockers
 from argosy.scheduling.cluster import Cluster, Quota, joined, uniform
 from argosy.scheduling.jobs import Job
 from argosy.scheduling.outages import Outages, Planned, Random, Upgrade, no_outages, outages, random_outages
@@ -13,6 +14,7 @@ __all__ = [
     "LEDGER",
     "PRESETS",
     "STATUSES",
+    "Blocker",
     "Cluster",
     "Job",
     "Log",
@@ -23,6 +25,7 @@ __all__ = [
     "Quota",
     "Random",
     "Upgrade",
+    "blockers",
     "joined",
     "no_outages",
     "outages",
