@@ -19,9 +19,10 @@ def real_cases(samples: Path) -> list[tuple[Truth, list[Path]]]:
     split = Expected(("hang-missing-rank",), Culprits(ranks=(0, 4)), named=True)
     given = [
         # Rank 7 comes last to most collectives; the others' NCCL time is their waiting for it. One step was recorded,
-        # so that blaming rank 7 is allowed and not demanded; blaming another rank is wrong.
+        # so that blaming rank 7 is allowed and not demanded; blaming another rank is wrong. Kernels are tiny, and the loader
+        # takes 1.1 of the 14.5 ms while the devices idle: host and data may be named.
         (
-            _truth("dlrm-8-ranks", (), ("host-bound", "straggler-rank"), late),
+            _truth("dlrm-8-ranks", (), ("host-bound", "data-starvation", "straggler-rank"), late),
             sorted(traces.glob("param_dlrm8_*")),
         ),
         (
