@@ -99,6 +99,19 @@ def _upgraded(outcome: Outcome) -> float | None:
     return (max(back) - began) / 86400.0 if back and len(nodes) == outcome.cluster.nodes else None
 
 
+def _moved(outcome: Outcome) -> float | None:
+    """Different nodes that a job stood on ÷ nodes at its first start, mean over jobs of several nodes: 1 where nodes are kept."""
+    log = outcome.log
+    stood: dict[int, set[int]] = {}
+    first: dict[int, int] = {}
+    for index in np.flatnonzero(np.isin(log.event, (CODE["start"], CODE["grow"]))):
+        job, places = int(log.job[index]), log.node[log.first[index] : log.first[index] + log.size[index]]
+        stood.setdefault(job, set()).update(int(node) for node in places)
+        first.setdefault(job, len(stood[job]))
+    ratios = [len(nodes) / first[job] for job, nodes in stood.items() if first[job] > 1]
+    return float(np.mean(ratios)) if ratios else None
+
+
 def _productive(outcome: Outcome) -> float:
     return float(whole(outcome)["utilization"])
 
@@ -113,6 +126,7 @@ MEASURES = (
     Measure("failure", "undone and restarting, per stop", "GPU-hours", _per_stop),
     Measure("scheduling", "wait P90, smallest jobs", "hours", _wait(0, "p90")),
     Measure("scheduling", "wait P90, largest jobs", "hours", _wait(-1, "p90")),
+    Measure("nodes", "nodes a gang stood on ÷ those at its start", "ratio", _moved),
     Measure("nodes", "rolling upgrade through all nodes", "days", _upgraded),
 )
 
@@ -121,13 +135,15 @@ def experiment(
     queue: Queue, seeds: int = 1, seed: int = 0, tell: Callable[[str], None] = lambda message: None
 ) -> dict[str, Any]:
     """{dimensions: [{id, name, hpc, wsc, ml, measures: [{name, unit, hpc, wsc, ml}]}]}: the table's words, and beside them
-    each measure as {mean, low, high} over `seeds` seeds from `seed` on, the same jobs and failures under every preset."""
-    outcomes: dict[str, list[list[float]]] = {}
+    each measure as {mean, low, high} over `seeds` seeds from `seed` on, the same jobs and failures under every preset, and
+    `against_hpc` with the differences paired by seed."""
+    outcomes: dict[str, np.ndarray] = {}
     for paradigm, name in PRESETS.items():
-        outcomes[paradigm] = []
+        rows = []
         for number in range(seed, seed + seeds):
             tell(f"{name}, seed {number}")
-            outcomes[paradigm].append(list(_measured(queue.case.played(queue.preset(name), number))))
+            rows.append(list(_measured(queue.case.played(queue.preset(name), number))))
+        outcomes[paradigm] = np.array(rows)
     words = table()
     dimensions = []
     for dimension in words["dimensions"]:
@@ -135,7 +151,12 @@ def experiment(
             {
                 "name": measure.name,
                 "unit": measure.unit,
-                **{paradigm: interval(np.array(rows)[:, index]) for paradigm, rows in outcomes.items()},
+                **{paradigm: interval(rows[:, index]) for paradigm, rows in outcomes.items()},
+                "against_hpc": {
+                    paradigm: interval(rows[:, index] - outcomes["hpc"][:, index])
+                    for paradigm, rows in outcomes.items()
+                    if paradigm != "hpc"
+                },
             }
             for index, measure in enumerate(MEASURES)
             if measure.dimension == dimension["id"]

@@ -30,17 +30,22 @@ def show_paradigms(answer: Mapping[str, Any], console: Console | None = None) ->
             f"[bold]{dimension['name']}[/]", *(f"[dim]{escape(dimension[key])}[/]" for key in _KEYS)
         )
         for measure in dimension["measures"]:
-            table.add_row(f"  {measure['name']}", *(shown(measure[key], measure["unit"]) for key in _KEYS))
+            table.add_row(f"  {measure['name']}", *(_cell(measure, key) for key in _KEYS))
     console.print(table)
     seeds = len(answer["seeds"])
-    told = (
-        f"means over {seeds} seeds with 95 % intervals"
-        if seeds > 1
-        else "one seed: write --seeds 10 for intervals"
-    )
+    told = "one seed: write --seeds 10 for intervals"
+    if seeds > 1:
+        told = f"means over {seeds} seeds with 95 % intervals; * differs from hpc on the same jobs (paired)"
     console.print(f"[dim]{told}; –: nothing to measure here[/]")
     for note in answer["notes"]:
         console.print(f"[dim]note: {escape(note)}[/]")
+
+
+def _cell(measure: Mapping[str, Any], key: str) -> str:
+    """A measure, with an asterisk where its paired difference from the first paradigm is not 0."""
+    against = measure["against_hpc"].get(key, {"low": None})
+    sure = against["low"] is not None and (against["low"] > 0 or against["high"] < 0)
+    return shown(measure[key], measure["unit"]) + (" *" if sure else "")
 
 
 def shown(value: Mapping[str, float | None], unit: str) -> str:

@@ -108,15 +108,14 @@ def time(seconds: float | None) -> str:
 def groups(head: str, rows: Sequence[Mapping[str, Any]]) -> Table:
     """One row a class of sizes or a tenant."""
     table = Table(head, box=None, pad_edge=False)
-    for name in ("jobs", "wait P50", "P90", "P99", "of fleet", "goodput", "evicted", "lost h"):
-        table.add_column(name, justify="right")
+    for name in ("jobs", "wait P50", "P90", "P99", "of fleet", "evicted", "lost h"):
+        table.add_column(name, justify="right", no_wrap=True)
     for row in rows:
         table.add_row(
             escape(row["name"]),
             f"{row['jobs']:,}",
             *(time(row["wait_s"][key]) for key in ("p50", "p90", "p99")),
             share(row["allocation"]),
-            share(row["goodput"]),
             f"{row['preemptions']:,}",
             write.large(row["lost_gpu_s"] / 3600.0),
         )
