@@ -66,6 +66,7 @@ def test_what_is_no_file_of_ours_is_told_and_nothing_hangs(tmp_path: Path) -> No
     (tmp_path / "packed.zst").write_bytes(b"\x28\xb5\x2f\xfd" + os.urandom(50))
     (tmp_path / "prose").write_text("nothing to see here\n" * 50)
     (tmp_path / "loop").symlink_to(tmp_path)
+    (tmp_path / "elsewhere").symlink_to("/")
     (tmp_path / "dangling").symlink_to(tmp_path / "nowhere")
     (tmp_path / "twice").symlink_to(tmp_path / "prose")
     (tmp_path / "cut.gz").write_bytes(gzip.compress(b"x" * 1000)[:8])
@@ -86,6 +87,7 @@ def test_what_is_no_file_of_ours_is_told_and_nothing_hangs(tmp_path: Path) -> No
     assert told["socket"][1].startswith("a socket")
     assert told["twice"] == ("ignored", f"the same as {tmp_path / 'prose'}")
     assert told["loop"] == ("ignored", f"the same as {tmp_path}")
+    assert told["elsewhere"][1].startswith("a link to a folder")
     assert told["cut.gz"][0] == "unreadable"
     assert told["dangling"][0] == told["absent"][0] == "unreadable"
 

@@ -37,6 +37,9 @@ READERS = (
 # LOGS: one text may hold an iteration, a warning of NCCL and an Xid, the last far behind the first bytes: a text that
 # one of these knows, or nobody, is given to all of them.
 LARGEST_COUNT = 100_000  # files
+LARGEST_UNKNOWN = (
+    256 << 20
+)  # bytes of a text that nobody knows by its beginning, yet is searched for lines of logs
 MOST_SLICES, LEAST_SLICES = 250_000, 250  # kept of all ranks' pictures together (tens of MB), and of each
 _PACKED = {b"\x28\xb5\x2f\xfd": "zstd -d", b"BZh": "bunzip2", b"\xfd7zXZ\0": "unxz", b"PK\x03\x04": "unzip"}
 _KINDS = {
@@ -185,7 +188,7 @@ def _claims(head: bytes, path: str) -> tuple[str, ...]:
     if name in LOGS:
         return (name, *(other for other in _present(LOGS) if other != name))
     if name is None:
-        return _present(LOGS) if _is_text(head) else ()
+        return _present(LOGS) if _is_text(head) and os.path.getsize(path) <= LARGEST_UNKNOWN else ()
     return (name,)
 
 
@@ -209,9 +212,11 @@ def _is_text(head: bytes) -> bool:
 
 
 def _walk(paths: Iterable[Path | str]) -> Iterator[tuple[str, int, Batch | None]]:
-    """(path, bytes, None) of every file to read, (path, 0, Batch) of what is left out. A file counts once, and a folder."""
+    """(path, bytes, None) of every file to read, (path, 0, Batch) of what is left out. A file counts once, and a
+    folder; links to folders are not followed, which could lead anywhere."""
     seen: dict[tuple[int, int], str] = {}
     stack = [os.fspath(path) for path in reversed(list(paths))]
+    given = set(stack)
     count = 0
     while stack:
         path = stack.pop()
@@ -223,7 +228,13 @@ def _walk(paths: Iterable[Path | str]) -> Iterator[tuple[str, int, Batch | None]
                     yield path, 0, nothing(path, "link", "ignored", f"the same as {seen[identity]}")
                 continue
             seen[identity] = path
-            if stat.S_ISDIR(status.st_mode):
+            if stat.S_ISDIR(status.st_mode) and path not in given and os.path.islink(path):
+                yield (
+                    path,
+                    0,
+                    nothing(path, "link", "ignored", "a link to a folder; name the folder itself to read it"),
+                )
+            elif stat.S_ISDIR(status.st_mode):
                 names = sorted(os.listdir(path), reverse=True)
                 stack.extend(os.path.join(path, name) for name in names)
             elif not stat.S_ISREG(status.st_mode):

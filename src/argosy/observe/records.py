@@ -19,7 +19,7 @@ Whole = NDArray[np.int64]
 Flags = NDArray[np.bool_]
 
 STATUSES = ("read", "partial", "unreadable", "ignored")
-# Where every nanosecond of a rank's step goes, exclusive: an earlier kind covers a later one.
+# Where every nanosecond of a rank's step goes, exclusive: an earlier kind covers a later one, but data covers host.
 ACTIVITIES = ("compute", "communication", "copy", "host", "data", "idle")
 
 
@@ -97,9 +97,10 @@ class Collectives:
 class RankTrace:
     """One rank's profile (Kineto, Nsight Systems), reduced. Per step: arrays of length S.
 
-    `activity_s`: by ACTIVITIES, exclusive seconds that sum to the step; `communication_s`: union of communication,
-    hidden or not; `host_s`: launch gaps (the device idle while the host works); `kernels`: seconds and count by kernel
-    name, the largest few hundred; `categories`: seconds by kind of kernel (gemm, attention, elementwise,
+    `activity_s`: by ACTIVITIES, exclusive seconds that sum to the step (`host`: launch gaps, the device having run dry
+    before the host called for its next kernel; `idle`: a gap whose kernel waited in its queue, or nothing is known);
+    `communication_s`: union of communication, hidden or not; `kernels`: seconds and count by kernel name, the largest few
+    hundred; `categories`: seconds by kind of kernel (gemm, attention, elementwise,
     optimizer, ...); `flops`: of matrix products where shapes are recorded, else None; `marks`: host-side spans worth
     naming (garbage collection, compilation, data loading, checkpoint): kind, start_ns, end_ns, event; `slices`: the device's
     and host's slices of one middle step, bounded, for pictures: (lane, name, kind, start_ns, end_ns).
