@@ -96,8 +96,8 @@ def _of_run(observed: Observed) -> list[Finding]:
     return [
         Finding(
             ID,
-            f"checkpoints are too {rare}: one every {interval / 60:.3g} min, where one every {best / 60:.3g} min loses least with "
-            f"a failure every {mtbf / 3600:.3g} h; {again:.0%} of the time went into steps done again",
+            f"checkpoints are too {rare}: one every {interval / 60:.3g} min, where one every {best / 60:.3g} min loses least "
+            f"with a failure every {mtbf / 3600:.3g} h; {again:.0%} of the time went into steps done again",
             "change the interval; " + _ADVICE,
             thresholds.confidence(
                 thresholds.INFERRED, (max(apart, 1.0 / apart) / thresholds.INTERVAL_FACTOR,)

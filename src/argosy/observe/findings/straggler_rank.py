@@ -118,9 +118,15 @@ def _of_table(replay: TableReplay) -> list[Finding]:
     )  # steps, data, stage
     if total.shape[1] < 2:
         return []
+    # A long sequence makes all stages of its replica slow: only what one stage is slower than the others of its replica blames.
+    usual = np.median(total, axis=1, keepdims=True)
+    over = total / usual - 1.0
     found = []
     for k, stage in enumerate(replay.stages):
-        own = total[:, :, k].T
+        shared = (
+            np.median(np.delete(over, k, axis=2), axis=2) if total.shape[2] > 1 else np.zeros(total.shape[:2])
+        )
+        own = ((1.0 + over[:, :, k] - shared) * usual[:, :, k]).T
         enough = len(own) >= thresholds.ENOUGH_PEERS
         for i, replica in enumerate(replay.data):
             others = np.delete(own, i, axis=0)

@@ -1,0 +1,117 @@
+"""Clocks, groups, waiting and replay of hand-made ranks, against what was put in."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from made_traces import MS, even, traces
+
+from argosy.observe.align import KINETO_BASE_S, align
+from argosy.observe.lateness import lateness, robust_z
+from argosy.observe.replay import chains
+from argosy.observe.stages import stages
+
+
+def test_offsets_of_clocks_come_back_and_leave_small_residuals() -> None:
+    offsets = [0, 3 * MS, -7 * MS, 500_000, 0, 0]
+    found = align(traces(6, 5, even, offset_ns=offsets))
+    assert found is not None
+    assert found.offset_ns - np.median(found.offset_ns) == pytest.approx(
+        np.array(offsets) - np.median(offsets), abs=2
+    )
+    assert np.nanmax(found.residual_ns) < 2
+
+
+def test_ranks_a_base_time_of_kineto_apart_are_aligned_and_told() -> None:
+    step = KINETO_BASE_S * 10**9
+    found = align(traces(4, 4, even, offset_ns=[0, 0, step, 0]))
+    assert found is not None and any("base time of Kineto" in note for note in found.notes)
+    assert found.offset_ns[2] == pytest.approx(step, abs=10)
+    assert found.matched.wait_ns().max() < 5 * MS
+
+
+def test_waiting_and_transfer_are_split_at_the_last_arrival() -> None:
+    found = align(traces(4, 3, lambda rank, step, k: 30.0 if rank == 2 else 20.0, transfer_ms=2.0))
+    assert found is not None
+    wait = found.matched.wait_ns()
+    late = found.matched.who == 2
+    assert wait[~late] == pytest.approx(10 * MS, rel=1e-6) and wait[late] == pytest.approx(0.0, abs=10)
+    took = found.matched.end_ns - found.matched.start_ns
+    assert (took - wait) == pytest.approx(2 * MS, rel=1e-6)
+
+
+def test_two_unnamed_groups_are_told_apart_by_their_ends() -> None:
+    rng = np.random.default_rng(4)
+    jitter = rng.uniform(18.0, 30.0, (2, 20, 4))
+    a = traces(3, 20, lambda rank, step, k: jitter[0, step, k])
+    b = traces(3, 20, lambda rank, step, k: jitter[1, step, k])
+    b = [replace(trace, path=f"rank{3 + i}.json") for i, trace in enumerate(b)]
+    found = align(a + b)
+    assert found is not None
+    assert sorted(found.groups.values()) == [(0, 1, 2), (3, 4, 5)]
+    assert len(set(found.part.tolist())) == 2
+
+
+def test_missing_ranks_are_told() -> None:
+    found = align(traces(4, 2, even, metadata=True, group="0")[:3])
+    assert found is not None and found.missing == (3,) and any("1 of 4 ranks" in note for note in found.notes)
+
+
+def test_sends_and_receives_set_no_clock_and_blame_nobody() -> None:
+    made = traces(4, 3, lambda rank, step, k: 30.0 if rank == 1 else 20.0)
+    made = [
+        replace(t, collectives=replace(t.collectives, operation=np.ones_like(t.collectives.operation)))
+        for t in made
+    ]
+    found = align(made)
+    assert found is not None and not found.matched.barrier.any()
+    late = lateness(found)
+    assert late is not None and late.last_in.sum() == 0 and late.last_in_all[1] == 12
+
+
+def test_own_time_tells_the_late_rank_from_the_waiting_ones() -> None:
+    found = align(traces(8, 6, lambda rank, step, k: even(rank, step, k) * (1.2 if rank == 5 else 1.0)))
+    assert found is not None
+    late = lateness(found)
+    assert late is not None and int(np.argmax(late.z)) == 5 and late.z[5] > 10
+    assert np.delete(late.z, 5).max() < 3.5
+    assert late.typical_excess_s[5] == pytest.approx(0.2 * 0.1, rel=0.1)
+
+
+def test_robust_z_of_equal_values_is_nothing_and_of_an_outlier_by_hand() -> None:
+    assert robust_z(np.ones(5)).tolist() == [0.0] * 5
+    values = np.array([1.0, 2.0, 3.0, 4.0, 100.0])
+    assert robust_z(values)[-1] == pytest.approx(0.6745 * 97.0 / 1.0)
+
+
+def test_replay_gives_back_the_steps_and_the_saving_that_was_put_in() -> None:
+    found = align(traces(4, 10, lambda rank, step, k: 30.0 if rank == 1 else 20.0, transfer_ms=2.0))
+    assert found is not None
+    graph = chains(found)
+    measured = graph.finish_ns(np.ones(4))
+    # The chain begins at the first collective, before which all ranks worked alike.
+    assert measured == pytest.approx(float(found.matched.end_ns.max()), rel=1e-9)
+    assert graph.saved_s({1: 20.0 / 30.0}) == pytest.approx(39 * 10e-3 / 10, rel=1e-6)
+    assert graph.saved_s({0: 0.5}) == pytest.approx(
+        0.0, abs=1e-12
+    )  # who is waited for by nobody saves nothing
+
+
+def test_no_traces_no_alignment() -> None:
+    assert align([]) is None
+
+
+def test_stages_stand_in_the_order_of_their_pipeline_group() -> None:
+    made = traces(4, 2, even, metadata=True, group="0")
+    out = []
+    for rank, trace in enumerate(made):
+        line = (0, 2) if rank in (0, 2) else (1, 3)
+        each = trace.collectives
+        each = replace(each, groups=("0", "7"), operation=np.append(each.operation, 1), group=np.append(each.group, 1),
+                       **{name: np.append(getattr(each, name), getattr(each, name)[-1])
+                          for name in ("sequence", "start_ns", "end_ns", "bytes", "exposed_ns", "step", "event")})  # fmt: skip
+        out.append(replace(trace, collectives=each, groups={"0": (0, 1, 2, 3), "7": line}))
+    found = align(out)
+    assert found is not None and stages(found) == [0, 0, 1, 1]
