@@ -5,10 +5,19 @@ from __future__ import annotations
 import pytest
 
 PAGES = ("plan", "compare", "diagnose", "serving", "handbook", "catalog")
+FOCUSED = "(each => each.id || each.tagName + ':' + each.textContent)(document.activeElement)"
 LOOKS = [
-    pytest.param({"viewport": {"width": width, "height": 800}, "color_scheme": theme, "locale": locale}, id=f"{width}-{theme}-{locale}")
-    for width, theme, locale in ((1280, "light", "en-US"), (390, "dark", "en-US"), (1280, "dark", "zh-CN"), (390, "light", "zh-CN"))
-]  # fmt: skip
+    pytest.param(
+        {"viewport": {"width": width, "height": 800}, "color_scheme": theme, "locale": locale},
+        id=f"{width}-{theme}-{locale}",
+    )
+    for width, theme, locale in (
+        (1280, "light", "en-US"),
+        (390, "dark", "en-US"),
+        (1280, "dark", "zh-CN"),
+        (390, "light", "zh-CN"),
+    )
+]
 
 
 @pytest.mark.parametrize("watched", LOOKS, indirect=True)
@@ -23,11 +32,7 @@ def test_it_can_be_used_by_everybody(watched, name, request):
         page.wait_for_selector("#answer figure svg")
     if name == "handbook":
         page.wait_for_selector("table")
-    watched.shot(
-        f"look-{name}-{request.node.callspec.id.rpartition('-' + name)[0] or request.node.callspec.id}".replace(
-            "/", "-"
-        )
-    )
+    watched.shot(f"look-{request.node.callspec.id}")
     found = axe.run(page)
     broken = [
         f"{each['id']}: {[node['target'] for node in each['nodes']][:4]}"
@@ -45,11 +50,7 @@ def test_everything_is_reached_by_keyboard(watched):
     reached = set()
     for _ in range(60):
         page.keyboard.press("Tab")
-        reached.add(
-            page.evaluate(
-                "document.activeElement.id || document.activeElement.tagName + ':' + document.activeElement.textContent"
-            )
-        )
+        reached.add(page.evaluate(FOCUSED))
     assert {
         "language",
         "theme",

@@ -25,9 +25,9 @@ function themed(specification) {
 
 /** A figure of a specification; `clicked(datum)` hears clicks on marks. Pictures can be kept as SVG or PNG. */
 export function chart(specification, caption, clicked = null) {
-  const place = el("div", { class: "drawing" });
+  const place = el("div", { class: "drawing", role: "img", "aria-label": caption });
   const keep = el("p", { class: "keep" });
-  const figure = el("figure", { role: "img", "aria-label": caption }, place, keep);
+  const figure = el("figure", { tabindex: "0", "aria-label": caption }, place, keep);
   const draw = async () => {
     const { vegaEmbed } = await vega();
     const { view } = await vegaEmbed(place, themed(inTerms(specification)), {
