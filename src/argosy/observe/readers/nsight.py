@@ -33,6 +33,7 @@ _COMPUTED = re.compile(r"\bAS\s*\(|^\s*CREATE\s+VIRTUAL", re.IGNORECASE)
 _STEP = re.compile(
     r"^(?:ProfilerStep#|(?:train(?:ing)?[ _])?(?:step|iter(?:ation)?)[ _#:=-]*)(\d{1,12})?$", re.IGNORECASE
 )
+_TIMED = "WHERE typeof(start) = 'integer' AND typeof(end) = 'integer'"
 _DEVICE_TABLES = ("CUPTI_ACTIVITY_KIND_KERNEL", "CUPTI_ACTIVITY_KIND_MEMCPY", "CUPTI_ACTIVITY_KIND_MEMSET")
 
 
@@ -77,6 +78,7 @@ class _Database:
         self._connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _LONGEST_TEXT)
         self._connection.execute("PRAGMA trusted_schema = OFF")
         self.tables: dict[str, set[str]] = {}
+        self._read: dict[tuple[str, tuple[str, ...]], Whole] = {}
         query = "SELECT name, sql FROM sqlite_master WHERE type = 'table' AND length(sql) < 20000 LIMIT 1000"
         for name, sql in self._connection.execute(query).fetchall():
             if (
@@ -100,17 +102,16 @@ class _Database:
         while block := cursor.fetchmany(50_000):
             yield block
 
-    def numbers(self, table: str, columns: Sequence[str]) -> Whole:
-        """The rows whose first two columns are times, as int64 (n, columns)."""
+    def numbers(self, table: str, columns: tuple[str, ...]) -> Whole:
+        """The rows whose first two columns are times, as int64 (n, columns); read once, however many processes ask."""
         if not {"start", "end"} <= self.tables.get(table, set()):
             return np.empty((0, len(columns)), np.int64)
-        blocks = [
-            np.array([[_number(value) for value in row] for row in block], np.int64)
-            for block in self.rows(
-                table, columns, "WHERE typeof(start) = 'integer' AND typeof(end) = 'integer'"
+        if (table, columns) not in self._read:
+            blocks = [_numbers(block) for block in self.rows(table, columns, _TIMED)]
+            self._read[table, columns] = (
+                np.concatenate(blocks) if blocks else np.empty((0, len(columns)), np.int64)
             )
-        ]
-        return np.concatenate(blocks) if blocks else np.empty((0, len(columns)), np.int64)
+        return self._read[table, columns]
 
     def strings(self, wanted: Sequence[int]) -> dict[int, str]:
         """Texts of StringIds by number."""
@@ -123,8 +124,13 @@ class _Database:
         }
 
 
-def _number(value: Any) -> int:
-    return value if type(value) is int and -_LATEST_NS < value < _LATEST_NS else -1
+def _numbers(block: list[Any]) -> Whole:
+    """Rows as whole numbers; −1 for what is none, or no time that there can be."""
+    try:
+        found = np.array(block, np.int64)
+    except (TypeError, ValueError):
+        found = np.array([[value if type(value) is int else -1 for value in row] for row in block], np.int64)
+    return np.where(np.abs(found) < _LATEST_NS, found, -1)
 
 
 _COLUMNS = (
@@ -144,7 +150,7 @@ def _processes(database: _Database, problems: list[Problem], path: str) -> tuple
     """Rows of kernels and copies by process; the name's column becomes −2 and −3 for copies and settings of memory."""
     parts = []
     for i, table in enumerate(_DEVICE_TABLES):
-        rows = database.numbers(table, _COLUMNS)
+        rows = database.numbers(table, _COLUMNS).copy()
         if i:
             rows[:, _NAME] = -1 - i
         elif len(rows) == MOST_ROWS:
@@ -229,9 +235,8 @@ def _annotations(
     columns = ("start", "end", "eventType", "globalTid", "textId")
     ranges = database.numbers("NVTX_EVENTS", columns)
     texts = database.strings(np.unique(ranges[:, 4]).tolist())
-    inline = "WHERE typeof(start) = 'integer' AND typeof(end) = 'integer'"
     own = (
-        [row[0] for block in database.rows("NVTX_EVENTS", ("text",), inline) for row in block]
+        [row[0] for block in database.rows("NVTX_EVENTS", ("text",), _TIMED) for row in block]
         if len(ranges)
         else []
     )
