@@ -1,0 +1,211 @@
+"""Write docs/serving-accuracy.md from the shipped table and published serving measurements.
+
+python -m argosy.validation.serving_accuracy PATH/published_serving.csv [docs/serving-accuracy.md]
+"""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter, defaultdict
+from pathlib import Path
+from typing import Any
+
+from argosy.serving.engine import engines_table
+from argosy.validation import validate
+from argosy.validation.fit_serving import KEYS, PROMPTS_PER_CLIENT, TTFT_CLIENTS
+from argosy.validation.report_tables import HEADER, errors_row, markdown, percent
+from argosy.validation.serving_groups import HELD_OUT_ACCELERATORS, HELD_OUT_MODELS, HELD_OUT_SOURCE
+from argosy.validation.serving_rows import of_metric
+from argosy.validation.summary import statistics
+
+TARGET = Path(__file__).parents[3] / "docs" / "serving-accuracy.md"
+NAMES = {
+    "tpot_ms": "time per output token",
+    "output_tok_s_per_gpu": "offline throughput per accelerator",
+    "ttft_ms": f"time to first token, at most {TTFT_CLIENTS} clients",
+}
+BARS = {"tpot_ms": 0.12, "output_tok_s_per_gpu": 0.15, "ttft_ms": 0.30}
+MISS = 0.25  # a group whose mean error is beyond this is listed as a miss
+
+INTRO = """# How accurate the serving model is
+
+Written by `python -m argosy.validation.serving_accuracy PATH/published_serving.csv`; the numbers of engines by
+`python -m argosy.validation.fit_serving PATH/published_serving.csv`. Row by row: `argosy validate PATH/published_serving.csv`.
+
+The step-time provider is a roofline with kernel curves and collectives of the training model; what engines add was fitted
+to the rows below, with whole groups set aside before any error was looked at. Errors are predicted over measured, less one.
+Steady state in closed form (`serving.steady`); the event simulation of one replica agrees with it in the test suite.
+"""
+
+
+def scored(answers: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Rows that were predicted and are not flagged."""
+    return [row for row in answers if row["status"] == "ok" and not row["flag"]]
+
+
+def headline(rows: list[dict[str, Any]]) -> list[str]:
+    """Every metric against its bar, fitted and set aside apart."""
+    lines = []
+    for key, name in NAMES.items():
+        of_key = [of_metric(row, key) for row in rows if key in row["errors"]]
+        if key == "ttft_ms":
+            of_key = [row for row in of_key if row["ttft_in_scope"]]
+        for label, wanted in (("fitted", False), ("set aside", True)):
+            found = statistics([row for row in of_key if row["set_aside"] is wanted])
+            if found["n"]:
+                met = "met" if found["mape"] <= BARS[key] else "missed"
+                bar = f"{percent(BARS[key])} ({met})" if wanted else ""
+                cells = errors_row(f"{name}, {label}", found)
+                lines.append((*cells, bar))
+    return ["## Against the bars", "", *markdown((*HEADER, "bar on rows set aside, %"), lines)]
+
+
+def left_out_section() -> list[str]:
+    """What the fit says of models that it has not seen."""
+    lines = []
+    for key in KEYS:
+        for name, found in engines_table()["errors"][key].items():
+            if found["n"]:
+                lines.append(
+                    (
+                        NAMES[key],
+                        name.replace("_", " "),
+                        found["n"],
+                        percent(found["mape"]),
+                        percent(found["bias"], True),
+                        percent(found["p90_abs"]),
+                    )
+                )
+    return [
+        "## The fit's own account",
+        "",
+        "Rows that repeat another count once here; errors of times (for throughput of its inverse). *Left one model out*:",
+        "every model of the fitted rows predicted by numbers fitted without it.",
+        "",
+        *markdown(("", "rows", "n", "MAPE %", "bias %", "90th percentile %"), lines),
+        "Set aside, never seen by the fit: the accelerators "
+        + ", ".join(HELD_OUT_ACCELERATORS)
+        + "; the models "
+        + ", ".join(HELD_OUT_MODELS)
+        + f"; the edition {HELD_OUT_SOURCE} of TensorRT-LLM's performance overview.",
+        "What the model is made of was chosen by the errors of fitted rows; the errors of rows set aside, in sum over each",
+        "metric, were seen twice while it was made, so that they are not blind in that sense.",
+        "",
+    ]
+
+
+def parameters_section() -> list[str]:
+    """The fitted numbers."""
+    rows = [
+        (
+            path,
+            entry["meaning"],
+            f"{entry['start']:.3g}",
+            f"{entry['value']:.3g}",
+            f"{entry['low']:.3g} to {entry['high']:.3g}",
+        )
+        for path, entry in engines_table()["parameters"].items()
+    ]
+    residuals = [
+        (grade, *(percent(values[kind]) for kind in ("decode", "first_token")))
+        for grade, values in engines_table()["residuals"].items()
+    ]
+    return [
+        f"## The {len(rows)} numbers of engines",
+        "",
+        "None belongs to a row, a model or a source; `any` holds for all engines. Start: the prior's centre.",
+        "",
+        *markdown(("number", "meaning", "start", "fitted", "90 %"), rows),
+        "Standard deviation of ln(measured ÷ predicted) by grade, from which the 90 % intervals follow (`measured-like`: of",
+        "the fitted rows; `interpolated`: of the models left out; `extrapolated`: half as much again, an assumption), %:",
+        "",
+        *markdown(("grade", "iterations", "first token"), residuals),
+    ]
+
+
+def groups_section(rows: list[dict[str, Any]]) -> list[str]:
+    """Errors by model, accelerator, engine and precision; misses first in a list of their own."""
+    groups: dict[tuple[str, ...], list[dict[str, Any]]] = defaultdict(list)
+    for row in rows:
+        if row["metric"]:
+            kind = "offline" if row["metric"] == "output_tok_s_per_gpu" else "closed loop"
+            aside = "set aside" if row["set_aside"] else "fitted"
+            groups[
+                row["model"], row["accelerator"], row["framework"], row["precision"].lower(), kind, aside
+            ].append(row)
+    found = {group: statistics(members) for group, members in groups.items()}
+    lines = [(", ".join(group), *errors_row("", each)[1:]) for group, each in sorted(found.items())]
+    misses = [
+        (", ".join(group), each["n"], percent(each["mape"]), percent(each["bias"], True))
+        for group, each in sorted(found.items(), key=lambda item: -item[1]["mape"])
+        if each["mape"] > MISS
+    ]
+    return [
+        "## Misses",
+        "",
+        f"Groups with a mean error beyond {percent(MISS)} %:",
+        "",
+        *markdown(("group", "rows", "MAPE %", "bias %"), misses),
+        "## By group",
+        "",
+        *markdown(HEADER, lines),
+    ]
+
+
+def left_section(answers: list[dict[str, Any]]) -> list[str]:
+    """What was skipped or flagged, and why."""
+    skipped = Counter(row["reason"] for row in answers if row["status"] in ("skipped", "oom"))
+    flagged = Counter(row["flag"] for row in answers if row.get("flag"))
+    remarks = Counter(remark for row in answers if row["status"] == "ok" for remark in row["remarks"])
+    return [
+        "## Rows left out",
+        "",
+        *markdown(("rows", "skipped because"), ((n, why) for why, n in skipped.most_common())),
+        *markdown(
+            ("rows", "flagged: predicted, scored apart"), ((n, why) for why, n in flagged.most_common())
+        ),
+        "## What was assumed",
+        "",
+        f"- The benchmark's clients send {PROMPTS_PER_CLIENT} requests each and all begin at once (the burst is in the mean"
+        " time to first token).",
+        "- The KV cache is FP8 where the weights are FP8 or narrower, else BF16; prompts find nothing in a prefix cache.",
+        "- Offline maxima run with trtllm-bench's own limits: at most 4,096 sequences, batch · (1 + ISL/OSL) tokens per"
+        " iteration.",
+        "- Engines have their documented defaults (`serving.engine.SETTINGS`), no speculative decoding, uniform routing.",
+        "",
+        *markdown(("rows", "remark"), ((n, what) for what, n in remarks.most_common())),
+    ]
+
+
+def document(path: Path) -> str:
+    """The whole page."""
+    answers = validate(path)["rows"]
+    rows = scored(answers)
+    counts = Counter(row["status"] for row in answers)
+    lines = [
+        INTRO,
+        f"{len(answers)} rows: "
+        + ", ".join(f"{n} {status}" for status, n in counts.items())
+        + f"; {len(rows)} scored.",
+        "",
+        *headline(rows),
+        *left_out_section(),
+        *groups_section(rows),
+        *parameters_section(),
+        *left_section(answers),
+    ]
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Command line: write the page."""
+    given = sys.argv[1:] if arguments is None else arguments
+    if not given:
+        sys.exit(__doc__)
+    target = Path(given[1]) if len(given) > 1 else TARGET
+    target.write_text(document(Path(given[0])), encoding="utf-8")
+    print(f"wrote {target}")
+
+
+if __name__ == "__main__":
+    main()
