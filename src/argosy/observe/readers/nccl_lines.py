@@ -181,7 +181,7 @@ class Messages:
         found = _TIMINGS.search(body)
         if found is None:
             return None
-        parts = dict(re.findall(r"([\w ]+?) ([\d.]+)(?:,|$)", found["parts"] or ""))
+        parts = dict(re.findall(r"([\w ]+?) ([\d.]+)(?:,|$)", (found["parts"] or "")[:500]))
         seconds = {f"{name.strip()}_s": number(value) for name, value in parts.items()}
         return (
             "init",

@@ -11,6 +11,7 @@ from argosy.observe.readers.text import Lines, head_text, stamp_s
 from argosy.observe.records import Batch, Input
 
 KIND = "prometheus_text"
+LONGEST_SAMPLE = 8192  # characters: twenty labels take a tenth of it
 _SAMPLE = re.compile(
     r'([A-Za-z_:][\w:]*)[ \t]*(?:\{((?:[^"}]|"(?:[^"\\]|\\.)*")*)\})?[ \t]+([^\s#]+)(?:[ \t]+([-+.\deE]+))?[ \t]*(?:#.*)?'
 )
@@ -63,7 +64,7 @@ def read(path: Path) -> Batch:
 
 def _sample(line: str) -> tuple[str, Labels, float, float] | None:
     """(metric, labels, value, seconds since the epoch or NaN) of a line; None where it is no sample."""
-    found = _SAMPLE.fullmatch(line)
+    found = _SAMPLE.fullmatch(line) if len(line) <= LONGEST_SAMPLE else None
     if found is None:
         return None
     try:

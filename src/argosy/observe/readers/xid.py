@@ -18,13 +18,13 @@ from argosy.observe.records import Batch, FaultEvent, Input
 
 KIND = "xid"
 MOST_EVENTS = 200_000  # of one file; a node that repeats one message for days writes fewer
-_XID = re.compile(r"NVRM:? Xid(?:\s*\((?P<pci>[^)]*)\))?:?\s*(?P<code>\d{1,9})\b,?\s*(?P<rest>.*)")
+_XID = re.compile(r"NVRM:? Xid(?:\s*\((?P<pci>[^)]{0,80})\))?:?\s*(?P<code>\d{1,9})\b,?\s*(?P<rest>.*)")
 _SXID = re.compile(
-    r"nvidia-nvswitch(?P<switch>\d+): SXid \((?P<pci>[^)]*)\):\s*(?P<code>\d{1,9}),?\s*(?P<rest>.*)"
+    r"nvidia-nvswitch(?P<switch>\d+): SXid \((?P<pci>[^)]{0,80})\):\s*(?P<code>\d{1,9}),?\s*(?P<rest>.*)"
     r"|detected NVSwitch (?P<severity>fatal|non-fatal) error (?P<error>\d{1,9})\b(?P<told>.*)"
 )
 _BUS = re.compile(
-    r"(?:NVRM|nvidia)\b.*\bhas fallen off the bus|NVRM: .*\bGPU lost from the bus|rm_init_adapter failed"
+    r"(?:NVRM|nvidia)\b.{0,200}\bhas fallen off the bus|NVRM: .{0,200}\bGPU lost from the bus|rm_init_adapter failed"
 )
 _PCI = re.compile(r"\b((?:[0-9a-fA-F]{4,8}:)?[0-9a-fA-F]{2}:[0-9a-fA-F]{2})(?:\.[0-9a-fA-F])?\b")
 _PROCESS = re.compile(r"pid=(?:'?(\d+|<unknown>)'?)(?:\([^)]*\))?(?:,\s*name=(?:'?([^,']*)'?))?")
