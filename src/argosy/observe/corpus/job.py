@@ -117,14 +117,30 @@ class Healthy:
 
     def groups(self) -> dict[str, list[tuple[int, ...]]]:
         """Ranks that exchange with one another: world, tensor, data, pipeline, embedding."""
-        tp, pp, dp = self.work.tp, self.work.pp, self.work.dp
-        found: dict[str, list[tuple[int, ...]]] = {"world": [tuple(range(self.work.gpus))]}
-        at = self.rank
-        found["tensor"] = [tuple(at(t, d, s) for t in range(tp)) for s in range(pp) for d in range(dp)]
-        found["data"] = [tuple(at(t, d, s) for d in range(dp)) for s in range(pp) for t in range(tp)]
-        found["pipeline"] = [tuple(at(t, d, s) for s in range(pp)) for d in range(dp) for t in range(tp)]
-        found["embedding"] = [(line[0], line[-1]) for line in found["pipeline"]]
-        return {name: [group for group in each if len(set(group)) > 1] for name, each in found.items()}
+        return groups_of(self.work)
+
+
+@lru_cache(maxsize=32)
+def groups_of(work: Work) -> dict[str, list[tuple[int, ...]]]:
+    """Groups of more than one rank by their role."""
+    tp, pp, dp = work.tp, work.pp, work.dp
+
+    def at(tensor: int, data: int, stage: int) -> int:
+        return tensor + tp * (data + dp * stage)
+
+    found: dict[str, list[tuple[int, ...]]] = {"world": [tuple(range(work.gpus))]}
+    found["tensor"] = [tuple(at(t, d, s) for t in range(tp)) for s in range(pp) for d in range(dp)]
+    found["data"] = [tuple(at(t, d, s) for d in range(dp)) for s in range(pp) for t in range(tp)]
+    found["pipeline"] = [tuple(at(t, d, s) for s in range(pp)) for d in range(dp) for t in range(tp)]
+    found["embedding"] = [(line[0], line[-1]) for line in found["pipeline"]]
+    return {name: [group for group in each if len(set(group)) > 1] for name, each in found.items()}
+
+
+@lru_cache(maxsize=32)
+def group_names(work: Work) -> dict[tuple[str, tuple[int, ...]], str]:
+    """The number under which PyTorch keeps each process group: 0 is the world, others in order of creation."""
+    every = [(role, group) for role, groups in groups_of(work).items() for group in groups]
+    return {key: str(number) for number, key in enumerate(every)}
 
 
 @lru_cache(maxsize=32)

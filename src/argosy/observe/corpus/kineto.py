@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from argosy.observe.corpus.job import Healthy
+from argosy.observe.corpus.job import Healthy, group_names
 from argosy.observe.corpus.replay import RankRun, Slice, Span
 
 ERAS = ("absolute-us", "absolute-float-us", "relative-us")
@@ -140,7 +140,7 @@ def _distributed(rank: int, job: Healthy, style: Style) -> dict[str, Any]:
     for role, groups in job.groups().items():
         for group in groups:
             if rank in group:
-                name = group_name(job, role, group)
+                name = group_names(job.work)[role, group]
                 described.append(
                     {
                         "pg_name": name,
@@ -155,17 +155,6 @@ def _distributed(rank: int, job: Healthy, style: Style) -> dict[str, Any]:
 
 _PURPOSE = {"world": "default_pg", "tensor": "TENSOR_MODEL_PARALLEL_GROUP", "data": "DATA_PARALLEL_GROUP",
             "pipeline": "PIPELINE_MODEL_PARALLEL_GROUP", "embedding": "EMBEDDING_GROUP"}  # fmt: skip
-
-
-def group_name(job: Healthy, role: str, group: tuple[int, ...]) -> str:
-    """The number under which PyTorch keeps a process group: 0 is the world, others in order of creation."""
-    number = 0
-    for name, groups in job.groups().items():
-        for each in groups:
-            if name == role and each == group:
-                return str(number)
-            number += 1
-    raise KeyError(role, group)
 
 
 def _event(
@@ -287,7 +276,7 @@ def told(each: Slice, job: Healthy) -> dict[str, Any]:
     part = max(round(whole / len(ranks)), 1)
     sizes = {"all_gather": (part, whole), "reduce_scatter": (whole, part)}.get(each.kind, (whole, whole))
     line = next(g for g in job.groups()["pipeline"] if ranks[0] in g) if each.lane == "pipeline" else ranks
-    name = group_name(job, each.lane, line)
+    name = group_names(job.work)[each.lane, line]
     return {
         "Collective name": _NCCL[each.kind][2],
         "In msg nelems": sizes[0],

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from argosy.observe.corpus.families import Family
-from argosy.observe.corpus.job import Healthy
-from argosy.observe.corpus.kineto import EPOCH_S, group_name
+from argosy.observe.corpus.job import Healthy, group_names
+from argosy.observe.corpus.kineto import EPOCH_S
 
 TIMEOUT_MS = 600_000
 NUMEL = 4_194_304
@@ -98,7 +98,13 @@ def write_recordings(
             _entry(rank, number, stuck, wrong.get(rank) if number == stuck else None)
             for number in range(max(1, last - 20), last + 1)
         ]
-        pg = {group_name(job, "world", world): {"name": "0", "desc": "default_pg", "ranks": str(list(world))}}
+        pg = {
+            group_names(job.work)["world", world]: {
+                "name": "0",
+                "desc": "default_pg",
+                "ranks": str(list(world)),
+            }
+        }
         status = {
             "0": {
                 "last_enqueued_collective": last,

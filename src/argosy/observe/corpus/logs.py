@@ -86,7 +86,7 @@ def _loss(iteration: int, rng: np.random.Generator) -> float:
 
 def _arguments(job: Healthy, life: Life, modern: bool) -> Iterator[str]:
     work = job.work
-    given = {
+    given: dict[str, object] = {
         "bf16": True,
         "data_parallel_size": work.dp,
         "global_batch_size": work.batch,

@@ -42,11 +42,11 @@ def write_journal(
         local = rank % family.work.ranks_per_node
         lines.append((EPOCH_S + after_s, f"kernel: NVRM: Xid (PCI:{_pci(local)}): {xid}, {XIDS[xid]}"))
     node = family.node_of(rank)
-    text = [
+    told = [
         f"{datetime.fromtimestamp(at, UTC).strftime('%b %d %H:%M:%S')} {node} {said}"
         for at, said in sorted(lines)
     ]
-    path.write_text("\n".join(text) + "\n", encoding="utf-8")
+    path.write_text("\n".join(told) + "\n", encoding="utf-8")
     return path
 
 
