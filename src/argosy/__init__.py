@@ -8,6 +8,7 @@
 >>> lives = argosy.simulate(scenario)                    # doctest: +SKIP
 >>> fleet = argosy.serve(scenario)                       # doctest: +SKIP
 >>> argosy.compare(answer, argosy.plan(other))           # doctest: +SKIP
+>>> argosy.diagnose("run-42/", against=scenario)         # doctest: +SKIP
 
 Heavy libraries load where they are used, so importing this package stays cheap.
 """
@@ -15,7 +16,7 @@ Heavy libraries load where they are used, so importing this package stays cheap.
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from argosy.api import Plan, calibrate, compare, plan, recommend, sensitivity, serve, simulate
+    from argosy.api import Plan, calibrate, compare, diagnose, plan, recommend, sensitivity, serve, simulate
     from argosy.facts import Fact
     from argosy.ledger import Ledger
     from argosy.spec.load import load, loads
@@ -30,6 +31,7 @@ __all__ = [
     "__version__",
     "calibrate",
     "compare",
+    "diagnose",
     "load",
     "loads",
     "plan",
@@ -46,7 +48,7 @@ _HOME = {
     "load": "argosy.spec",
     "loads": "argosy.spec",
     **dict.fromkeys(
-        ("Plan", "calibrate", "compare", "plan", "recommend", "sensitivity", "serve", "simulate"),
+        ("Plan", "calibrate", "compare", "diagnose", "plan", "recommend", "sensitivity", "serve", "simulate"),
         "argosy.api",
     ),
 }

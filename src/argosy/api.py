@@ -5,7 +5,8 @@ Every answer is the contract's JSON of the command of the same name, as a dictio
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from concurrent.futures import Executor
 from pathlib import Path
 from typing import Any
 
@@ -85,3 +86,19 @@ def calibrate(measurements: str | Path, scenario: Scenario, **options: Any) -> A
     from argosy.study.calibrate import calibrate as run
 
     return Answer(run(Path(measurements), scenario, **options))
+
+
+def diagnose(
+    paths: str | Path | Iterable[str | Path],
+    against: Scenario | None = None,
+    executor: Executor | None = None,
+) -> Answer:
+    """Where a running job's time went by its own files, and who is to blame, as `argosy diagnose`.
+
+    `paths`: files, folders or the address of a Prometheus server; `against`: the scenario that was planned; `executor`: where
+    files are read. See `argosy.observe.diagnosis.diagnose`; NothingReadableError where nothing can be used.
+    """
+    from argosy.observe.diagnosis import diagnose as run
+
+    every = [paths] if isinstance(paths, str | Path) else paths
+    return Answer(run(every, against, executor).to_dict())

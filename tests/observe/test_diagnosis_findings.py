@@ -20,6 +20,7 @@ from argosy.observe.records import (
     Input,
     LibraryMessage,
     LogEvent,
+    RankTrace,
     Series,
     TrainingLog,
 )
@@ -51,6 +52,12 @@ def log(
 
 def steady(n: int = 200) -> np.ndarray:
     return 2.0 * (1 + 0.01 * np.random.default_rng(0).standard_normal(n))
+
+
+def _idling(trace: RankTrace, kind: str) -> RankTrace:
+    """The trace with a fifth of its compute as another activity."""
+    compute = trace.activity_s["compute"]
+    return replace(trace, activity_s={**trace.activity_s, "compute": 0.8 * compute, kind: 0.2 * compute})
 
 
 # Ranks
@@ -112,15 +119,13 @@ def test_one_rank_that_waits_for_data_is_data_starvation() -> None:
 
 
 def test_all_ranks_that_wait_for_data_blame_none() -> None:
-    made = [replace(t, activity_s={**t.activity_s, "compute": 0.8 * t.activity_s["compute"], "data": 0.2 * t.activity_s["compute"]})
-            for t in traces(4, 6, even)]  # fmt: skip
+    made = [_idling(trace, "data") for trace in traces(4, 6, even)]
     found = diagnosed(batches(made))
     assert ids(found) == ["data-starvation"] and found.findings[0].culprit.nobody
 
 
 def test_launch_gaps_make_a_job_host_bound() -> None:
-    made = [replace(t, activity_s={**t.activity_s, "compute": 0.8 * t.activity_s["compute"], "host": 0.2 * t.activity_s["compute"]})
-            for t in traces(4, 6, even)]  # fmt: skip
+    made = [_idling(trace, "host") for trace in traces(4, 6, even)]
     assert ids(diagnosed(batches(made))) == ["host-bound"]
 
 

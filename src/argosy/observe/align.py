@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -23,6 +23,8 @@ KINETO_BASE_S = 7_889_238  # Kineto floors baseTimeNanoseconds to a multiple of 
 _ROUNDS = 60  # of aligning overlapping groups
 _STANDS_NS = 1.0
 _HANDED_OVER_NS = 20_000.0  # the two sides of a send end within this, clocks aligned
+_TELLING = 4  # collectives from which their scatter tells groups apart
+_MOST_UNKNOWN = 256  # ranks among which partners are sought where no group names them
 _LOCKSTEP_NS = (
     2_000.0  # ends of one collective on its ranks differ by this much at least: launch and flag polling
 )
@@ -98,10 +100,18 @@ def align(traces: Sequence[RankTrace]) -> Alignment | None:
         return None
     kept, ranks, notes = _ranks(traces)
     starts = [_beginning(trace) for trace in kept]
-    rows, groups = _split_unknown(_entries(kept, starts), ranks)
+    entries = _entries(kept, starts)
+    often = {key: rows for key, rows in entries.items() if key[1] is not None or _enough(rows)}
+    rows, groups = _split_unknown(often, ranks, _scatter)
+    offset, residual, _ = _clocks(_flatten(rows), len(kept))
+    # Collectives too few to tell groups apart by their scatter are divided by their ends on the clocks that others gave.
+    few, more = _split_unknown(
+        {key: rows for key, rows in entries.items() if key not in often}, ranks, _apart(offset, residual)
+    )
+    rows, groups = rows | few, groups | more
     flat = _flatten(rows)
     offset, residual, part = _clocks(flat, len(kept))
-    flat = _with_pairs(flat, kept, ranks, starts, offset, residual)
+    flat = _with_pairs(flat, kept, starts, offset, residual)
     base = np.array(starts, np.int64) + np.rint(offset).astype(np.int64)
     notes += _straddling(base, ranks)
     matched = _matched(flat, offset, kept)
@@ -252,8 +262,16 @@ def _in_step(rows: list[_Row], traces: Sequence[RankTrace]) -> list[_Row]:
     ]
 
 
+Distance = Callable[["_Row", "_Row"], float]
+
+
+def _enough(rows: list[_Row]) -> bool:
+    """Whether ranks have so many collectives of a key that the scatter of their ends tells who belongs together."""
+    return sum(len(row.entry) >= _TELLING for row in rows) > len(rows) // 2
+
+
 def _split_unknown(
-    rows: dict[Key, list[_Row]], ranks: Sequence[int]
+    rows: dict[Key, list[_Row]], ranks: Sequence[int], distance: Distance
 ) -> tuple[dict[Key, list[_Row]], dict[str, tuple[int, ...]]]:
     """Groups whose ranks no metadata tells, divided into those whose ends coincide; and the members of every group."""
     out: dict[Key, list[_Row]] = {}
@@ -266,13 +284,13 @@ def _split_unknown(
                 out[key] = mine
                 groups[name or "world"] = members
             continue
-        for together in _coinciding(found):
+        for together in _coinciding(found, distance):
             if len(together) < 2:
                 continue
             inferred = tuple(ranks[row.who] for row in together)
             label = (
                 name or "world"
-                if len(together) == len(found)
+                if len(together) == len(ranks)
                 else f"{name or 'group'} {_listed(inferred, 4)}"
             )
             out[label, inferred, operation, size] = together
@@ -280,29 +298,42 @@ def _split_unknown(
     return out, groups
 
 
-def _coinciding(rows: list[_Row]) -> list[list[_Row]]:
-    """Ranks divided into groups whose ends move together: their differences scatter no more than those of the closest."""
+def _coinciding(rows: list[_Row], distance: Distance) -> list[list[_Row]]:
+    """Ranks divided into groups whose ends lie together: no further apart than three times the closest, and a launch."""
     left, found = list(rows), []
     while left:
         leader, others = left[0], left[1:]
-        spread = [_scatter(leader, row) for row in others]
+        spread = [distance(leader, row) for row in others]
         finite = [value for value in spread if np.isfinite(value)]
         limit = 3.0 * min(finite, default=0.0) + _LOCKSTEP_NS
-        own = [row for row, value in zip(others, spread, strict=True) if value <= limit]
-        found.append([leader, *own])
-        left = [row for row in others if not any(row is each for each in own)]
+        chosen = [value <= limit for value in spread]
+        found.append([leader, *(row for row, own in zip(others, chosen, strict=True) if own)])
+        left = [row for row, own in zip(others, chosen, strict=True) if not own]
     return found
 
 
 def _scatter(a: _Row, b: _Row) -> float:
-    """MAD (ns) of the differences of two ranks' ends over the collectives that both have; infinite where too few."""
+    """MAD (ns) of the differences of two ranks' ends over the collectives that both have; infinite where there are none."""
     _, i, j = np.intersect1d(a.ordinal, b.ordinal, return_indices=True)
     if not len(i):
         return float("inf")
-    if len(i) < 4:
-        return 0.0  # too few to tell groups apart
     apart = a.end[i] - b.end[j]
     return float(np.median(np.abs(apart - np.median(apart))))
+
+
+def _apart(offset: Floats, residual: Floats) -> Distance:
+    """Median distance (ns) of two ranks' ends on known clocks; nothing where the clocks are not known."""
+
+    def distance(a: _Row, b: _Row) -> float:
+        if not (np.isfinite(residual[a.who]) and np.isfinite(residual[b.who])):
+            return 0.0
+        _, i, j = np.intersect1d(a.ordinal, b.ordinal, return_indices=True)
+        if not len(i):
+            return float("inf")
+        found = float(np.median(np.abs((a.end[i] - offset[a.who]) - (b.end[j] - offset[b.who]))))
+        return found if found > _HANDED_OVER_NS else 0.0
+
+    return distance
 
 
 @dataclass
@@ -350,7 +381,6 @@ def _flatten(rows: dict[Key, list[_Row]]) -> _Flat:
 def _with_pairs(
     flat: _Flat,
     traces: Sequence[RankTrace],
-    ranks: Sequence[int],
     starts: Sequence[int],
     offset: Floats,
     residual: Floats,
@@ -399,14 +429,54 @@ def _with_pairs(
 
 
 def _coincide(who: Whole, end: Floats, within: float) -> Whole:
-    """Pairs (P, 2) of entries of two ranks that end within `within` ns of each other, each entry in one pair at most."""
-    order = np.argsort(end, kind="stable")
-    close = (np.diff(end[order]) <= within) & (np.diff(who[order]) != 0)
-    found, k = [], 0
-    for k_close in np.flatnonzero(close).tolist():
-        if k_close >= k:
-            found.append((order[k_close], order[k_close + 1]))
-            k = k_close + 2
+    """Pairs (P, 2) of entries of two ranks that end within `within` ns of each other, each entry in one pair at most.
+
+    First who hands over to whom: ranks whose ends coincide at least half as often as with the best partner, both ways.
+    """
+    ranks = np.unique(who)
+    if len(ranks) > _MOST_UNKNOWN:
+        return np.zeros((0, 2), np.int64)
+    own = {int(rank): np.flatnonzero(who == rank) for rank in ranks}
+    own = {rank: entry[np.argsort(end[entry], kind="stable")] for rank, entry in own.items()}
+    near: dict[tuple[int, int], Whole] = {}
+    for a in own:
+        for b in own:
+            if a < b:
+                found = _nearest(end[own[a]], end[own[b]], within)
+                if len(found):
+                    near[a, b] = found
+    best: dict[int, int] = defaultdict(int)
+    for (a, b), found in near.items():
+        best[a], best[b] = max(best[a], len(found)), max(best[b], len(found))
+    pairs, taken = [], np.zeros(len(who), bool)
+    for (a, b), found in sorted(near.items(), key=lambda item: -len(item[1])):
+        if 2 * len(found) < max(best[a], best[b]):
+            continue
+        both = np.stack([own[a][found[:, 0]], own[b][found[:, 1]]], axis=1)
+        both = both[~taken[both].any(axis=1)]
+        taken[both] = True
+        pairs.append(both)
+    return np.concatenate(pairs) if pairs else np.zeros((0, 2), np.int64)
+
+
+def _nearest(a: Floats, b: Floats, within: float) -> Whole:
+    """Index pairs (P, 2) of two ascending arrays whose values lie within `within` of each other, in order, each once."""
+    if not len(a) or not len(b):
+        return np.zeros((0, 2), np.int64)
+    i = j = 0
+    found = []
+    close = np.searchsorted(b, a - within) < np.searchsorted(b, a + within)
+    if not close.any():
+        return np.zeros((0, 2), np.int64)
+    left, right = a.tolist(), b.tolist()
+    while i < len(left) and j < len(right):
+        if abs(left[i] - right[j]) <= within:
+            found.append((i, j))
+            i, j = i + 1, j + 1
+        elif left[i] < right[j]:
+            i += 1
+        else:
+            j += 1
     return np.array(found, np.int64).reshape(-1, 2)
 
 

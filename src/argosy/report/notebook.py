@@ -21,6 +21,7 @@ def fragment(answer: Mapping[str, Any]) -> str:
         "recommend": _recommendation,
         "diff": _difference,
         "sensitivity": _tornado,
+        "diagnose": _diagnosis,
         "serving": _service,
     }
     return shown[kind](answer) if kind in shown else f"<pre>{escape(str(dict(answer))[:2000])}</pre>"
@@ -107,3 +108,19 @@ def _tornado(answer: Mapping[str, Any]) -> str:
     from argosy.report import tornado
 
     return f"<p><b>{escape(tornado.headline(answer))}</b></p>" + charts.to_svg(tornado.tornado_chart(answer))
+
+
+def _diagnosis(answer: Mapping[str, Any]) -> str:
+    from argosy.report import diagnosis, diagnosis_charts
+
+    rows = [
+        [each["id"], diagnosis.culprit(each), diagnosis.cost(each), f"{each['confidence']:.2f}"]
+        for each in answer["findings"]
+    ]
+    parts = [f"<p><b>{escape(diagnosis.headline(answer))}</b></p>"]
+    if rows:
+        parts.append(table(["finding", "to blame", "costs", "confidence"], rows))
+    drawn = diagnosis_charts.charts(answer)
+    return "".join(
+        parts + [charts.to_svg(drawn[name]) for name in ("timeline", "waterfall", "against") if name in drawn]
+    )

@@ -6,12 +6,13 @@ import numpy as np
 
 from argosy.observe import thresholds
 from argosy.observe.findings.finding import Culprit, Finding
-from argosy.observe.findings.pauses import pauses
+from argosy.observe.findings.pauses import marked
 from argosy.observe.findings.ranks import slow_ranks
 from argosy.observe.observed import Observed
 from argosy.observe.records import Place
 
 ID = "host-bound"
+_PAUSES = ("compilation", "garbage-collection", "checkpoint")
 
 
 def find(observed: Observed) -> list[Finding]:
@@ -19,19 +20,14 @@ def find(observed: Observed) -> list[Finding]:
     alignment, step = observed.alignment, observed.step_s
     if alignment is None or not step:
         return []
-    gaps = [
-        np.asarray(trace.activity_s.get("host", np.zeros(len(trace.step_number))))
-        for trace in alignment.traces
-    ]
+    gaps = []
+    for trace in alignment.traces:
+        paused = np.sum([marked(trace, kind) for kind in _PAUSES], axis=0)  # they have findings of their own
+        gaps.append(np.maximum(np.asarray(trace.activity_s.get("host", np.zeros(len(paused)))) - paused, 0.0))
     if not all(values.size for values in gaps):
         return []
-    marked = sum(
-        each.seconds.mean()
-        for kind in ("compilation", "garbage-collection", "checkpoint")
-        if (each := pauses(observed, kind))
-    )
     typical = np.array([float(np.median(values)) for values in gaps])
-    everybody = max(float(np.median(typical)) - float(marked), 0.0)
+    everybody = float(np.median(typical))
     if everybody < thresholds.HOST_SHARE * step:
         return []
     alone = [slow for slow in slow_ranks(observed) if slow.leading == "host"]

@@ -61,7 +61,7 @@ def pauses(observed: Observed, kind: str) -> Pauses | None:
     rows, idle, found, lengths = [], [], [], []
     for trace in alignment.traces:
         at = np.searchsorted(trace.step_number, steps)
-        rows.append(_marked(trace, kind)[at])
+        rows.append(marked(trace, kind)[at])
         lengths.append(((trace.step_end_ns - trace.step_start_ns) * 1e-9)[at])
         waiting = sum(
             np.asarray(trace.activity_s.get(each, np.zeros(len(trace.step_number))))
@@ -85,7 +85,7 @@ def pauses(observed: Observed, kind: str) -> Pauses | None:
     )
 
 
-def _marked(trace: RankTrace, kind: str) -> Floats:
+def marked(trace: RankTrace, kind: str) -> Floats:
     """Seconds of marks of a kind by step; nested and repeated ones count once."""
     out = np.zeros(len(trace.step_number))
     spans = sorted((start, end) for each, start, end, _ in trace.marks if each == kind)

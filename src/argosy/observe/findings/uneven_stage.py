@@ -37,7 +37,7 @@ def _of_table(replay: TableReplay) -> list[Finding]:
     for k, stage in enumerate(replay.stages):
         others = np.median(np.delete(per_stage, k, axis=1), axis=1)
         over = per_stage[:, k] / others - 1.0
-        alike = np.mean(total[:, :, k] > others[:, None])  # of all replicas: the stage, not one worker
+        alike = np.mean(total[:, :, k] - others[:, None] > 0.5 * (per_stage[:, k] - others)[:, None])  # the stage, not a worker
         lasting = float(np.mean(over >= thresholds.UNEVEN_STAGE))
         if np.median(over) < thresholds.UNEVEN_STAGE or lasting < thresholds.PERSISTENCE or alike < 0.75:
             continue
@@ -82,8 +82,8 @@ def _of_traces(observed: Observed) -> list[Finding]:
     for stage, members in stages.items():
         others = np.median([values for other, values in middle.items() if other != stage], axis=0)
         over = middle[stage] / np.maximum(others, 1e-12) - 1.0
-        alike = np.mean([np.median(rows[i] - others) > 0 for i in members])
         excess = float(np.median(middle[stage] - others))
+        alike = np.mean([np.median(rows[i] - others) > 0.5 * excess for i in members])
         lasting = float(np.mean(over >= thresholds.UNEVEN_STAGE))
         if (
             np.median(over) < thresholds.UNEVEN_STAGE
