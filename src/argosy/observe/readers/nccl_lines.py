@@ -27,7 +27,7 @@ _TIMINGS = re.compile(
 )
 _USING = re.compile(r"Using network (\S+)|NET/(IB|Socket) : (?:Using )?(.*)|(NET/[\w-]+) : No device found")
 _RINGS = re.compile(
-    r"Connected all (rings|trees)|(\d+) coll channels|Trees((?: \[\d+\] \S+)+)|Ring (\d+) : (.*)"
+    r"Connected all (rings|trees)|\b(\d{1,9}) coll channels|Trees((?: \[\d{1,9}\] \S{1,40})+)|Ring (\d{1,9}) : (.*)"
 )
 _VERSION = re.compile(r"NCCL version (\S+)|RCCL version\s*:?\s*(\S+)")
 _GLOG = re.compile(r"\[[EWIF](\d\d)(\d\d) (\d\d):(\d\d):(\d\d)\.?(\d*)")

@@ -44,6 +44,8 @@ def read(path: Path) -> Batch:
     megatron, titan, frameworks = Megatron(collector), Torchtitan(collector), Frameworks(collector)
     messages = nccl_lines.Messages(str(path), changed_s(path))
     for number, raw in _written(lines):
+        if "NCCL INFO" in raw:
+            continue
         rank, whole = rank_of(raw) if raw[:1] in _TAGS else (None, raw)
         if not whole:
             continue
@@ -52,7 +54,7 @@ def read(path: Path) -> Batch:
             collector.seen(stamp_s(text[:64]), number)
         if "ProcessGroupNCCL" in text:  # its stamps have no year
             troubles.feed(collector, number, text, messages.moment_s(text))
-        elif "NCCL INFO" not in text:
+        else:
             (
                 megatron.feed(number, text)
                 or titan.feed(number, rank, whole if "Running with" in text[:400] else text)

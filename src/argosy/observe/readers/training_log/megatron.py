@@ -64,6 +64,7 @@ class Megatron:
         self._to = collector
         self._section = ""  # of the timers that follow: "", "spread", "ranks"
         self._name = ""
+        self._columns: dict[str, tuple[str, float, bool]] = {}
 
     def feed(self, line: int, text: str) -> bool:
         """Read one line; whether it was Megatron's."""
@@ -86,25 +87,32 @@ class Megatron:
         return self._other(line, text)
 
     def _iteration(self, line: int, text: str, found: re.Match[str]) -> bool:
-        fields: dict[str, str] = {}
-        for part in found[2].split("|")[:64]:
-            name, colon, value = part.partition(":")
-            if colon:
-                fields[name.strip().lower().replace("lm-loss", "lm loss")] = value.strip()
-        if "train_step_timing in s" in fields:
-            return False  # NeMo's
         values = {"time_s": stamp_s(text[: found.start()][-80:])}
-        for name, (column, factor) in _FIELDS.items():
-            if fields.get(name):
-                values[column] = number(fields[name].split()[0]) * factor
+        older = "deepspeed" in self._to.job.settings.get("arguments", {})
+        for part in found[2].split("|")[:64]:
+            name, _, told = part.partition(":")
+            column = self._columns.get(name)
+            if column is None:
+                column = self._column(name)
+            if column[0] and told and not told.isspace():
+                values[column[0]] = number(told.split()[0]) * column[1]
+            elif column[0] == "" and column[1]:
+                return False  # NeMo's
+            older = older or column[2]
         known = {name: value for name, value in values.items() if not math.isnan(value)}
         if known.get("batch", 0.0) >= 1.0:
             self._to.setting("global_batch", int(known["batch"]))
-        older = any(name in fields for name in _OLDER) or "deepspeed" in self._to.job.settings.get(
-            "arguments", {}
-        )
         self._to.row("bigscience" if older else "megatron", line, int(found[1]), known)
         return True
+
+    def _column(self, name: str) -> tuple[str, float, bool]:
+        """(column, factor, whether only the BigScience lineage prints it) of a field's name; NeMo's own has a factor alone."""
+        plain = name.strip().lower().replace("lm-loss", "lm loss")
+        column, factor = _FIELDS.get(plain, ("", 1.0 if plain == "train_step_timing in s" else 0.0))
+        found = (column, factor, plain in _OLDER)
+        if len(self._columns) < 10_000:
+            self._columns[name] = found
+        return found
 
     def _timers(self, text: str) -> bool:
         """One line of a list of timers over ranks."""

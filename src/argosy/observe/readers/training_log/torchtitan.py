@@ -138,6 +138,8 @@ class Torchtitan:
         return True
 
     def _events(self, line: int, text: str) -> bool:
+        if not ("heckpoint" in text or "[GC]" in text or "Training " in text or "Starting job" in text):
+            return False
         to = self._to
         seconds = number(found[1]) if (found := _SECONDS.search(text)) else math.nan
         if "Starting job" in text:

@@ -30,14 +30,16 @@ _DATA = re.compile(
     r"dataloader.{0,200}(?:bottleneck|slow|stall|timed out)|data loader (?:is|was) (?:slow|waiting)|waiting for (?:data|batch)",
     re.I,
 )
-_WORDS = ("Error", "Exception", "Interrupt", "CANCELLED", "srun: error", "memory", "oom", "signal", "SIG", "ynamo",
-          "recompile", "limit", "ata", "Watchdog", "Xid", "NODE FAIL", "Traceback")  # fmt: skip
+_WORDS = re.compile(
+    r"Error|Exception|Interrupt|CANCELLED|srun: error|out of memory|oom[-_]|signal|SIG|ynamo|recompile|[Dd]ata ?[Ll]oader"
+    r"|[Ww]aiting for|Watchdog|Out of [Mm]emory|Traceback"
+)
 _QUOTED = ("'", '"', "#", "raise ", "except ", "File ")  # a line of code in a traceback is no error
 
 
 def feed(to: Collector, line: int, text: str, moment_s: float = math.nan) -> bool:
     """Read one line; whether it tells of trouble. `moment_s`: when it was printed, where that is known better."""
-    if not any(word in text for word in _WORDS):
+    if _WORDS.search(text) is None:
         return False
     if "Watchdog caught collective operation timeout" in text and "terminated" not in text:
         to.event("timeout", line, stamp_s(text) if math.isnan(moment_s) else moment_s, text=text)
