@@ -189,10 +189,12 @@ def _verdict(
 
 
 def _lagging(sized: Sized) -> str:
-    """Why an autoscaled fleet misses its promises."""
+    """Why an autoscaled fleet misses its promises, and what would keep them."""
+    if sized.least_kept is None:
+        return "the autoscaler follows too late, and failures take too much even with all replicas always on"
     return (
-        "the autoscaler follows too late; a lower target, a shorter delay or cold start, more replicas that always run, "
-        f"or a fixed fleet of {sum(sized.needed)} would keep them"
+        f"the autoscaler follows too late; autoscaler: {{least: {sized.least_kept}}} keeps the promises, and so may a "
+        "shorter delay or cold start"
     )
 
 

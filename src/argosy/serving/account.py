@@ -42,7 +42,8 @@ def _of_run(service: Service, sized: Sized, run: FleetRun, whole_gpus: int) -> L
         (all_ - need) * pool.provider.gpus
         for all_, need, pool in zip(sized.replicas, sized.needed, run.pools, strict=True)
     )
-    sums["spare replicas"] = min(spares * run.end_s, max(sums["idle"], 0.0))
+    if service.scaling is None:  # an autoscaler holds no replica that it does not want
+        sums["spare replicas"] = min(spares * run.end_s, max(sums["idle"], 0.0))
     sums["idle"] -= sums["spare replicas"]
     sums["fragmentation"] = (whole_gpus - sized.gpus) * run.end_s
     leaves = [Ledger(name, sums[name], law=law) for name, law in _LINES.items()]
@@ -111,7 +112,8 @@ def autoscaler_gap(service: Service, sized: Sized, whole_gpus: int) -> dict[str,
     By slots of a minute: the bound is demand ÷ fluid capacity; whole replicas and nodes add `fragmentation`; the
     replicas that keep promises under bursts within a slot add `objective_slack` (the scaling target's room, or what the
     fixed fleet needs at its busiest slot); what is held beyond, because demand was seen or let go too late (never, with
-    a fixed fleet), is `lag`; spares are `redundancy`. The parts sum to the gap; a negative lag says that too little was held.
+    a fixed fleet), is `lag`; spares, or with an autoscaler replicas that are down, are `redundancy`. The parts sum to the gap; a
+    negative lag says that too little was held.
     """
     run, option = sized.runs[0], sized.option
     slots = max(int(np.ceil(run.end_s / SLOT_S)), 1)
@@ -136,7 +138,8 @@ def autoscaler_gap(service: Service, sized: Sized, whole_gpus: int) -> dict[str,
         whole += gpus * float((ceiled * lengths).sum())
         room += gpus * float((roomy * lengths).sum())
         held += gpus * float(run.books[number][records.WARMING : records.DOWN + 1].sum())
-        spare += gpus * spares * run.end_s
+        down = float(run.books[number][records.DOWN])
+        spare += gpus * (spares * run.end_s if service.scaling is None else down)
     nodes = (whole_gpus - option.gpus(sized.replicas)) * run.end_s
     parts = {
         "fragmentation": whole - bound + nodes,

@@ -83,6 +83,8 @@ class Sized:
     runs: tuple[FleetRun, ...]
     met: bool
     tried: tuple[tuple[tuple[int, ...], bool], ...] = ()
+    least_kept: int | None = None
+    """Where the autoscaler misses promises: the fewest replicas that must always run to keep them (None: no number does)."""
 
     @property
     def spares(self) -> int:
@@ -161,7 +163,34 @@ def _verified(
     tried.append((needed, True))
     replicas = needed if service.accelerators is not None else with_spares(service, option, needed)
     runs = run(service, option, replicas, whole, scaled=True, executor=executor)
-    return Sized(option, limits, needed, replicas, tuple(runs), met(runs, service.wanted), tuple(tried))
+    kept = met(runs, service.wanted)
+    least = (
+        None if kept or service.scaling is None else _least_kept(service, option, replicas, whole, executor)
+    )
+    return Sized(option, limits, needed, replicas, tuple(runs), kept, tuple(tried), least)
+
+
+def _least_kept(
+    service: Service,
+    option: Option,
+    replicas: tuple[int, ...],
+    whole: list[Requests],
+    executor: Executor | None,
+) -> int | None:
+    """The fewest replicas that must always run so that the autoscaled fleet keeps the promises."""
+    assert service.scaling is not None
+    low, high = service.scaling.least, max(replicas)
+
+    def keeps(least: int) -> bool:
+        other = replace(service, scaling=replace(service.scaling, least=least))  # type: ignore[type-var]
+        return met(run(other, option, replicas, whole, scaled=True, executor=executor), service.wanted)
+
+    if not keeps(high):
+        return None
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if keeps(middle) else (middle, high)
+    return high
 
 
 def run(
