@@ -7,7 +7,7 @@ SCENARIO ?= examples/llama3-405b.yaml
 
 FUZZ_SECONDS ?= 60
 
-.PHONY: run test test-slow benchmark fuzz notebooks verify-fabric verify-fabric-large verify-prometheus lint format types imports lock clean help
+.PHONY: run test test-slow benchmark fuzz notebooks verify-fabric verify-fabric-large verify-prometheus verify-web lint format types imports lock clean help
 
 help: ## this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*##/\t/' | sort
@@ -16,10 +16,10 @@ run: $(VENV)/run.stamp ## plan a fleet: SCENARIO=examples/deepseek-v3.yaml for a
 	@$(BIN)/argosy plan $(SCENARIO) --html plan.html
 
 test: $(VENV)/dev.stamp ## the test suite (pip alone)
-	@$(BIN)/python -m pytest -n 2 -m "not slow"
+	@$(BIN)/python -m pytest -n 2 -m "not slow and not browser"
 
 test-slow: $(VENV)/dev.stamp ## the slow checks
-	@$(BIN)/python -m pytest -m slow
+	@$(BIN)/python -m pytest -m "slow and not browser"
 
 benchmark: $(VENV)/dev.stamp ## speeds, as ratios against a baseline in the same run
 	@$(BIN)/python -m pytest benchmarks -n 0 --benchmark-only
@@ -39,6 +39,9 @@ verify-fabric-large: $(VENV)/run.stamp ## the same with 4,096 and 16,384 hosts: 
 verify-prometheus: $(VENV)/run.stamp ## a real Prometheus server read through its HTTP API (Debian; installs it as root where missing)
 	@$(BIN)/python tools/verify_prometheus
 
+verify-web: $(VENV)/dev.stamp $(VENV)/browser.stamp ## the page in Debian's chromium, accessibility included (installs it as root where missing)
+	@$(BIN)/python tools/verify_web
+
 lint: $(VENV)/dev.stamp ## ruff, formatting, types and the import contract
 	@$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/mypy && $(BIN)/lint-imports
 
@@ -50,6 +53,7 @@ lock: $(VENV)/dev.stamp ## pin the dependencies again, for every supported Pytho
 	@$(BIN)/uv pip compile -q --universal --python-version 3.11 --upgrade --no-header --no-annotate pyproject.toml -o requirements/run.txt
 	@$(BIN)/uv pip compile -q --universal --python-version 3.11 --upgrade --no-header --no-annotate --extra dev pyproject.toml -o requirements/dev.txt
 	@$(BIN)/uv pip compile -q --universal --python-version 3.11 --upgrade --no-header --no-annotate --extra notebooks pyproject.toml -o requirements/notebooks.txt
+	@$(BIN)/uv pip compile -q --universal --python-version 3.11 --upgrade --no-header --no-annotate --extra browser pyproject.toml -o requirements/browser.txt
 
 clean: ## remove the virtual environment and caches
 	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis .benchmarks
@@ -66,6 +70,10 @@ $(VENV)/run.stamp: $(VENV)/bin/python requirements/run.txt pyproject.toml
 
 $(VENV)/dev.stamp: $(VENV)/run.stamp requirements/dev.txt
 	@$(BIN)/python -m pip install -q --disable-pip-version-check -r requirements/dev.txt
+	@touch $@
+
+$(VENV)/browser.stamp: $(VENV)/run.stamp requirements/browser.txt
+	@$(BIN)/python -m pip install -q --disable-pip-version-check -r requirements/browser.txt
 	@touch $@
 
 $(VENV)/notebooks.stamp: $(VENV)/run.stamp requirements/notebooks.txt

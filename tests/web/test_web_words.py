@@ -42,3 +42,20 @@ def test_fields_and_pages_have_their_words():
 def test_chinese_is_chinese():
     same = [key for key, text in CHINESE["words"].items() if text == ENGLISH["words"][key]]
     assert not same, same
+
+
+def test_every_line_of_a_plans_ledger_and_headline_has_its_chinese_name(page):
+    answer = page.post("/api/plan", json={"text": page.get("/api/starts").json()["llama3-70b-512"]}).json()["plan"]
+    names = {row["label"] for row in answer["headline"]} | {line["name"] for line in answer["cost"]["lines"]}
+    waiting = [answer["ledger"]]
+    while waiting:
+        node = waiting.pop()
+        names.add(node["name"])
+        waiting += node["children"]
+    assert not names - CHINESE["terms"].keys()
+
+
+def test_sentences_with_numbers_have_patterns_that_match():
+    titles = ("One step of pretrain: 14.2 s", "Memory per GPU, fullest at pipeline rank 0", "compute fabric: clos")
+    for title in titles:
+        assert any(re.fullmatch(pattern, title) for pattern in CHINESE["patterns"]), title

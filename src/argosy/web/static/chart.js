@@ -6,8 +6,19 @@ let loaded = null;
 const vega = () => (loaded ??= import("/vega.js"));
 const drawn = new Set();
 
-function themed(specification) {
+// Greys of the charts that would not be seen on a dark ground, by the theme's own.
+const GREYS = { "#eef2f5": "--raised", "#555": "--soft", "#555555": "--soft", "#c9ccd1": "--bar", black: "--ink", "#111": "--ink" };
+
+function recoloured(value, style) {
+  if (typeof value === "string") return GREYS[value] ? style.getPropertyValue(GREYS[value]).trim() : value;
+  if (Array.isArray(value)) return value.map((each) => recoloured(each, style));
+  if (value && typeof value === "object") return Object.fromEntries(Object.entries(value).map(([key, each]) => [key, recoloured(each, style)]));
+  return value;
+}
+
+function themed(given) {
   const style = getComputedStyle(document.documentElement);
+  const specification = recoloured(given, style);
   const ink = style.getPropertyValue("--ink").trim();
   const line = style.getPropertyValue("--line").trim();
   const config = specification.config ?? {};

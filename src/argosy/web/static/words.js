@@ -1,12 +1,14 @@
 // All interface text, one catalogue a language; and the terms of answers and charts that have a name in each.
 
 let catalogue = { words: {}, terms: {} };
+let patterns = []; // sentences with numbers in them: [expression, translation]
 
 export const language = () => document.documentElement.lang.slice(0, 2);
 
 /** Load a language's catalogue and put its words into the page's fixed parts. */
 export async function speak(code) {
   catalogue = await (await fetch(`/static/words/${code}.json`)).json();
+  patterns = Object.entries(catalogue.patterns ?? {}).map(([expression, translation]) => [new RegExp(`^${expression}$`), translation]);
   document.documentElement.lang = code === "zh" ? "zh-CN" : code;
   for (const node of document.querySelectorAll("[data-word]")) node.textContent = word(node.dataset.word);
   for (const node of document.querySelectorAll("[data-label]")) node.setAttribute("aria-label", word(node.dataset.label));
@@ -18,7 +20,11 @@ export function word(key, values = {}) {
 }
 
 /** A term of the server (a ledger's line, a chart's axis) in the language of the page, or as it is. */
-export const term = (text) => catalogue.terms[text] ?? text;
+export function term(text) {
+  if (text in catalogue.terms) return catalogue.terms[text];
+  for (const [pattern, translated] of patterns) if (pattern.test(text)) return text.replace(pattern, translated);
+  return text;
+}
 
 /** A copy of a chart's specification with every known term in the language of the page. */
 export function inTerms(value) {
