@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from argosy.planning import plan
-from argosy.spec import load
+from argosy.spec import check_assertions, load
 
 EXAMPLES = sorted((Path(__file__).resolve().parents[2] / "examples").glob("*.yaml"))
 
@@ -23,7 +23,31 @@ def ledger_gaps(node, path=""):
         yield from ledger_gaps(child, f"{path}/{node['name']}")
 
 
-@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
+SERVICES = [path for path in EXAMPLES if path.stem.startswith("serving-")]
+
+
+@pytest.mark.parametrize("path", SERVICES, ids=lambda path: path.stem)
+def test_service_plans(path):
+    scenario = load(path)
+    answer = plan(scenario).to_dict()
+    assert answer["verdict"]["status"] == "feasible", answer["verdict"]
+    assert not list(ledger_gaps(answer["ledger"]))
+    for entry in answer["serving"]:
+        assert all(check["holds"] for check in entry["checks"]), entry["checks"]
+        assert all(promise["met"] for promise in entry["objectives"])
+        assert 0.9 < entry["fleet"]["slo_attainment"] <= 1.0
+        assert (
+            0
+            < entry["cost"]["usd_per_million_input_tokens"]
+            < entry["cost"]["usd_per_million_output_tokens"]
+            < 50
+        )
+    assert all(result.holds for result in check_assertions(scenario, answer))
+
+
+@pytest.mark.parametrize(
+    "path", [path for path in EXAMPLES if path not in SERVICES], ids=lambda path: path.stem
+)
 def test_example_plans(path):
     answer = plan(load(path), draws=100).to_dict()
     assert answer["verdict"]["status"] == "feasible", answer["verdict"]
