@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+import warnings
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Executor
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -105,18 +107,28 @@ def diagnose(
 def diagnosed(batches: Iterable[Batch], against: Scenario | None = None) -> Diagnosis:
     """The diagnosis of what readers handed over."""
     observed = Observed(tuple(batches), plan_of(against) if against is not None else None)
-    mfu = utilisation(observed)
-    ledger, gpu_steps = _ledger(observed, mfu)
-    return Diagnosis(
-        observed,
-        ledger,
-        gpu_steps,
-        tuple(find_all(observed)),
-        mfu,
-        observed.run.to_dict() if observed.run is not None else None,
-        tuple(_ranks(observed)),
-        tuple(_notes(observed)),
-    )
+    with _untold():
+        mfu = utilisation(observed)
+        ledger, gpu_steps = _ledger(observed, mfu)
+        return Diagnosis(
+            observed,
+            ledger,
+            gpu_steps,
+            tuple(find_all(observed)),
+            mfu,
+            observed.run.to_dict() if observed.run is not None else None,
+            tuple(_ranks(observed)),
+            tuple(_notes(observed)),
+        )
+
+
+@contextmanager
+def _untold() -> Iterator[None]:
+    """NaN is what a file does not tell; the median of nothing told is not told either, and no reason to warn."""
+    with warnings.catch_warnings():
+        for message in ("All-NaN", "Mean of empty", "Degrees of freedom"):
+            warnings.filterwarnings("ignore", message, RuntimeWarning)
+        yield
 
 
 def _holds(batch: Batch) -> bool:

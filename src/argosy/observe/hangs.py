@@ -13,6 +13,9 @@ _FREE_SIZES = frozenset(
 )  # members' sizes may differ
 
 
+LARGEST_WORLD = 1 << 24  # ranks: a message that tells of more is damaged
+
+
 @dataclass
 class Stand:
     """One rank in one group: the last work it enqueued and completed (None unknown), what it was stuck in, and the places."""
@@ -88,7 +91,7 @@ def _world(observed: Observed) -> int:
     sizes = [int(each.values.get("ranks") or 0) for each in observed.messages if each.kind == "init"]
     ranks = [each.rank for each in observed.messages if each.rank is not None]
     ranks += [each.rank for each in observed.recordings if each.rank is not None]
-    return max([*sizes, *(rank + 1 for rank in ranks), 0])
+    return max(size for size in (0, *sizes, *(rank + 1 for rank in ranks)) if size <= LARGEST_WORLD)
 
 
 def _of_messages(observed: Observed, stands: dict[str, dict[int, Stand]]) -> None:

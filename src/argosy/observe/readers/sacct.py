@@ -39,5 +39,7 @@ def read(path: Path) -> Batch:
     for fault in faults.problems:
         name = f"{fault.path}: " if fault.path else ""
         lines.problem(fault.line, f"{name}{fault.message}; {fault.instead}")
+    if not rows and not lines.problems:
+        lines.problem(0, "no job below the names of the columns")
     status = lines.status if rows else "unreadable"
     return Batch(Input(str(path), KIND, status, len(rows), tuple(lines.problems)), jobs=rows)

@@ -70,6 +70,8 @@ def read(path: Path) -> Batch:
         for name, held in rows.items():
             held.append(values.get(name, math.nan))
         places.append(line_number)
+    if not places and not lines.problems:
+        lines.problem(0, "no row below the names of the columns")
     status = lines.status if places else "unreadable"
     log = (
         (_log(str(path), {name: np.array(held) for name, held in rows.items()}, np.array(places)),)
