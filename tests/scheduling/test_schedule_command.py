@@ -163,3 +163,28 @@ def test_own_jobs_stand_in_the_queue(tmp_path: Path, capsys: pytest.CaptureFixtu
     jobs = {job["job"]: job for job in payload(capsys, str(path))["jobs"]}
     own = jobs["training"]
     assert (own["accelerators"], own["start_s"], own["priority"], own["tenant"]) == (64, 0.0, 100, "training")
+
+
+def test_why_a_job_waits_and_waited(trace: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    answer = payload(capsys, str(trace), "--nodes", "2", "--policy", "fifo", "--why", "b")
+    assert {"schema", "version", "facts_date"} <= set(answer)
+    assert (answer["job"], answer["pending"], answer["life"]["wait_s"]) == ("b", False, 90.0)
+    (blocker,) = answer["blockers"]
+    assert set(blocker) == {"kind", "detail", "unblocked_by"}
+    assert (
+        blocker["kind"] == "gang-size"
+        and "8 are free" in blocker["detail"]
+        and "a" in blocker["unblocked_by"]
+    )
+    (row,) = answer["history"]
+    assert (row["from_s"], row["to_s"], row["kinds"]) == (10.0, 100.0, ["gang-size"])
+    pending = payload(
+        capsys, str(trace), "--nodes", "2", "--policy", "fifo", "--why", "c", "--until", "150 s"
+    )
+    assert pending["pending"] and pending["waited_s"] == 130.0
+    assert [each["kinds"] for each in pending["history"]] == [["order"], ["gang-size"]]
+    assert (
+        run(["schedule", str(trace), "--nodes", "2", "--policy", "fifo", "--why", "c", "--until", "150 s"])
+        == 0
+    )
+    assert "is pending under fifo" in capsys.readouterr().out

@@ -66,7 +66,9 @@ def scenario_queue(scenario: Scenario, directory: Path, horizon_s: float | None 
     if given.trace is not None:
         trace = read_trace(directory / given.trace, setting.node_size)
         notes += trace.notes
-    found = drawn_load(given, cluster.total, setting.node_size, 0) if trace is None else None
+        told: dict[str, Any] = {"from": trace.format, "jobs": len(trace.jobs)}
+    else:
+        told = _told_load(drawn_load(given, cluster.total, setting.node_size, 0), given)
 
     def jobs(seed: int) -> tuple[Job, ...]:
         drawn = (
@@ -93,7 +95,7 @@ def scenario_queue(scenario: Scenario, directory: Path, horizon_s: float | None 
             detection_s=reliability.detection + reliability.diagnosis,
             crash_limit=given.crash_limit or policy.crash_limit,
         ),
-        _told_load(found, given) if found is not None else {"from": trace.format, "jobs": len(trace.jobs)},
+        told,
         dict(trace.recorded_wait_s) if trace is not None else {},
         tuple(notes),
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
+from itertools import pairwise
 from math import isinf
 from typing import Any
 
@@ -12,9 +13,9 @@ from argosy.facts import FactError, load_catalog
 from argosy.facts.catalog import suggest
 from argosy.planning.payload import plain
 from argosy.planning.queue import Queue
-from argosy.scheduling import PRESETS, STATUSES, Cluster, Outcome, Policy
+from argosy.scheduling import PRESETS, STATUSES, Cluster, Outcome, Policy, blockers
 from argosy.scheduling.compare import compare
-from argosy.scheduling.holdings import by_leaf, holdings, occupancy
+from argosy.scheduling.holdings import by_leaf, holdings, occupancy, waiting_stretches
 from argosy.scheduling.summary import (
     asked_share,
     by_size,
@@ -27,6 +28,7 @@ from argosy.scheduling.summary import (
 
 SCHEMA = "argosy.schedule/1"
 MOST_STRETCHES = 20_000  # of a picture of nodes and jobs
+MOMENTS = 24  # at which a job's blockers are looked at over all its waiting
 MOST_NODES = 64  # of the same; beyond, a heat map by leaf
 
 
@@ -92,18 +94,35 @@ def why(queue: Queue, job: str, policy: str | None = None, seed: int = 0) -> dic
 
 
 def _why(outcome: Outcome, job: str) -> dict[str, Any]:
-    """Whether it waits at the end, what blocks it then, and what did before."""
-    from argosy.scheduling import blockers
-
+    """Whether it waits at the end, what blocks it then (or did when it first had to wait), and what blocked it over time."""
     number = next(index for index, each in enumerate(outcome.jobs) if each.job == job)
-    pending = STATUSES[int(outcome.status[number])] == "pending"
     return {
         "job": job,
-        "pending": pending,
+        "pending": STATUSES[int(outcome.status[number])] == "pending",
         "waited_s": float(outcome.queued_s[number]),
         "blockers": [asdict(each) for each in blockers(outcome, job)],
-        "history": [],
+        "history": _history(outcome, job, number),
     }
+
+
+def _history(outcome: Outcome, job: str, number: int) -> list[dict[str, Any]]:
+    """What blocked a job over its stretches in the queue: looked at in MOMENTS equal parts of all its waiting, neighbours
+    with the same kinds of blockers as one row {from_s, to_s, kinds, detail}."""
+    stretches = waiting_stretches(outcome, number)
+    whole_s = sum(end - start for start, end in stretches)
+    rows: list[dict[str, Any]] = []
+    for start, end in stretches:
+        parts = max(1, round(MOMENTS * (end - start) / whole_s))
+        edges = [start + (end - start) * part / parts for part in range(parts + 1)]
+        for low, high in pairwise(edges):
+            found = blockers(outcome, job, (low + high) / 2)
+            kinds = [each.kind for each in found] or ["not waiting"]
+            if rows and rows[-1]["kinds"] == kinds and rows[-1]["to_s"] == low:
+                rows[-1]["to_s"] = high
+            else:
+                detail = "; ".join(each.detail for each in found)
+                rows.append({"from_s": low, "to_s": high, "kinds": kinds, "detail": detail})
+    return rows
 
 
 def policy_table() -> dict[str, Any]:

@@ -234,7 +234,7 @@ def show_why(answer: Mapping[str, Any], console: Console | None = None) -> None:
             table.add_row(
                 time(row["from_s"] - life["submit_s"]),
                 time(row["to_s"] - row["from_s"]),
-                escape(f"{row['kind']}: {row['detail']}"),
+                escape(f"{', '.join(row['kinds'])}: {row['detail']}"),
             )
         console.print(table)
         console.print("[dim]from: since it was submitted[/]")

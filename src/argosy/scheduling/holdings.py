@@ -133,6 +133,25 @@ def _queue(outcome: Outcome, sizes: np.ndarray) -> tuple[np.ndarray, np.ndarray,
     return table[:, 0], table[:, 1], table[:, 2]
 
 
+def waiting_stretches(outcome: Outcome, job: int) -> list[tuple[float, float]]:
+    """When a job (an index) stood in the queue: (from, to) in s, the last up to the horizon where it waits still."""
+    log = outcome.log
+    ends = (CODE["start"], CODE["reject"], CODE["give-up"])
+    since: float | None = None
+    found: list[tuple[float, float]] = []
+    for index in np.flatnonzero(log.job == job):
+        now, event = float(log.time_s[index]), int(log.event[index])
+        if event == CODE["queue"] and since is None:
+            since = now
+        elif event in ends and since is not None:
+            if now > since:
+                found.append((since, now))
+            since = None
+    if since is not None and outcome.horizon_s > since:
+        found.append((since, outcome.horizon_s))
+    return found
+
+
 def by_leaf(outcome: Outcome, found: Holdings, bins: int = 120) -> dict[str, Any]:
     """Share of accelerators held (leaves, bins) and away, for a heat map: {edges_s, leaves: [{leaf, held, away}]}."""
     edges = np.linspace(0.0, outcome.horizon_s, bins + 1)

@@ -18,8 +18,8 @@ import numpy as np
 from scipy.optimize import brentq
 from scipy.stats import spearmanr
 
+from argosy import units
 from argosy.laws import queueing
-from argosy.report.text import duration
 from argosy.scheduling import Job, Outcome, simulate, uniform
 from argosy.scheduling.load import arrivals, drawn_load
 from argosy.scheduling.policy import preset
@@ -151,7 +151,7 @@ def _littles_law(summary: Path, clusters: Sequence[Series]) -> Iterator[str]:
     lasts, waits = (float(earth[name]) for name in ("avg_run_time_gpu", "avg_que_time_gpu"))
     yield from _paragraph(
         f"Little's law on the summary of Earth ({float(earth['gpu_job_num']):,.0f} GPU jobs in {DAYS:g} days, mean run",
-        f"{duration(lasts)}, mean wait {duration(waits)}) beside the counts of May:",
+        f"{_time(lasts)}, mean wait {_time(waits)}) beside the counts of May:",
     )
     yield from _table(" | from the summary, April to September | counted, May")
     yield from (
@@ -224,12 +224,12 @@ def forecasts(clusters: Sequence[Series]) -> Iterator[str]:
         "virtual cluster | GPUs | used | moments with a queue: counted | Poisson | bursty | "
         "GPUs asked for: counted | Poisson | bursty"
     )
-    table = []
+    table: list[tuple[dict[str, Any], tuple[float, float], tuple[float, float]]] = []
     for each in clusters:
         seen = statistics(each)
         if seen["running_jobs"] < 0.5:
             continue
-        told = [_forecast(seen, cv) for cv in (1.0, 5.0)]
+        told = (_forecast(seen, 1.0), _forecast(seen, 5.0))
         table.append((seen, *told))
         yield (
             f"| {each.name} | {each.capacity} | {100 * seen['used']:.1f} % | {_share(seen['queued_share'])} | "
@@ -335,7 +335,7 @@ def _bursts(times: np.ndarray, sizes: np.ndarray) -> tuple[int, list[float], lis
             jobs = [Job(f"j{n}", float(at), float(lasts[n]), int(asked[n])) for n, at in enumerate(submit)]
             outcome: Outcome = simulate(cluster, jobs, policy)
             found[key].append(np.quantile(outcome.wait_s, (0.9, 0.99)).tolist())
-    return nodes, *(np.mean(found[key], axis=0).tolist() for key in ("real", "even"))  # type: ignore[return-value]
+    return nodes, *(np.mean(found[key], axis=0).tolist() for key in ("real", "even"))
 
 
 def _cannot() -> Iterator[str]:
@@ -376,7 +376,7 @@ def _ratio(value: float | None) -> str:
 
 
 def _time(seconds: float) -> str:
-    return "0 s" if seconds < 0.5 else duration(seconds)
+    return "0 s" if seconds < 0.5 else units.format(seconds, "s")
 
 
 def _rank(a: Sequence[float], b: Sequence[float]) -> float:

@@ -61,7 +61,7 @@ def _job(
             left[f"workloads whose topology level {each.topology} is not known are placed anywhere"] += 1
     partial = each.least_accelerators < each.accelerators
     worker = each.accelerators // each.pods if each.pods and each.accelerators % each.pods == 0 else 0
-    sizes = ()
+    sizes: tuple[tuple[int, float], ...] = ()
     if partial:
         step = worker or gcd(each.accelerators, each.least_accelerators)
         lowest = max(each.least_accelerators, step)
