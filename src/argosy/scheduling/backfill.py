@@ -108,18 +108,23 @@ def _first(sim: Simulation, shape: Shape, kept: Reservation, lasting: bool) -> L
 
 def one_behind(sim: Simulation, head: Life, life: Life) -> bool:
     """Starts a job behind the first that does not fit, if that does not delay it."""
-    from argosy.scheduling.decisions import begin, choose
+    from argosy.scheduling.decisions import begin, blocked_by_quota
 
-    chosen = choose(sim, life)
-    if chosen is None:
+    shape, machine = life.shape, sim.machine
+    if blocked_by_quota(sim, life) or (not shape.steps and shape.fewest > machine.totals[0]):
         return False
-    kept = sim.reservation = sim.reservation or reserve(sim, head)
-    if sim.now + lasts(sim, life, chosen.option, chosen.places.workers) > kept.at:
-        both = np.minimum(sim.machine.free, kept.extra)
-        shared = sim.placer.choose(life.shape, both, sim.quotas.room(life.job.tenant))
-        if shared is None:
+    allowed = sim.quotas.room(life.job.tenant)
+    chosen: Chosen | None = None
+    kept = sim.reservation
+    if kept is None or not _surely_lasting(sim, kept, life):
+        chosen = sim.placer.choose(shape, machine.free, allowed)
+        if chosen is None:
             return False
-        chosen = shared
+    kept = sim.reservation = kept or reserve(sim, head)
+    if chosen is None or sim.now + lasts(sim, life, chosen.option, chosen.places.workers) > kept.at:
+        chosen = sim.placer.choose(shape, np.minimum(machine.free, kept.extra), allowed)
+        if chosen is None:
+            return False
         if (
             sim.now + lasts(sim, life, chosen.option, chosen.places.workers) > kept.at
             and chosen.places.device < 0
@@ -127,6 +132,14 @@ def one_behind(sim: Simulation, head: Life, life: Life) -> bool:
             kept.extra[chosen.places.nodes] -= chosen.places.amounts
     begin(sim, life, chosen)
     return True
+
+
+def _surely_lasting(sim: Simulation, kept: Reservation, life: Life) -> bool:
+    """Whether a job of one fixed size outlasts the reservation wherever it is put."""
+    options = life.shape.options
+    if len(options) > 1 or options[0].fewest < options[0].workers:
+        return False
+    return sim.now + lasts(sim, life, options[0], options[0].workers) > kept.at
 
 
 class Profile:

@@ -91,7 +91,7 @@ def _rejected(outcome: Outcome, number: int) -> Blocker:
 def _backing_off(outcome: Outcome, number: int) -> Blocker:
     return Blocker(
         "crash-loop",
-        f"failed by itself, or waited incomplete: out of the queue for its back-off (stops in all: {int(outcome.restarts[number])})",
+        f"failed by itself, or waited incomplete: out of the queue for a while (stops so far: {int(outcome.restarts[number])})",
         "the end of the back-off; a program that does not fail",
     )
 
@@ -199,7 +199,7 @@ def _by_nodes(state: Moment, shape: Shape) -> list[Blocker]:
     return [
         Blocker(
             "nodes",
-            f"{_count(len(out), 'node')} failed, drained or in maintenance, with {int(state.machine.idle[out].sum())} accelerators",
+            f"{_count(len(out), 'node')} out of service or drained, with {int(state.machine.idle[out].sum())} accelerators",
             "their return: it would fit on all nodes",
         )
     ]

@@ -24,7 +24,8 @@ class Ranks:
             self.values = [float(level) for level in range(len(self.thresholds) + 1)]
         if self.order == "gittins":
             sample = np.asarray(policy.services_gpu_s or services, dtype=float)
-            self.values = [-gittins_index(sample, age) for age in (0.0, *self.thresholds)]
+            upto = np.array([*self.thresholds, inf])  # looked at when a job changes its level, and at its end
+            self.values = [-gittins_index(sample, age, upto[upto > age]) for age in (0.0, *self.thresholds)]
 
     def level(self, life: Life) -> int:
         """The level of its attained service."""
@@ -52,15 +53,18 @@ class Ranks:
         return (self.coarse(life), life.job.submit_s)
 
 
-def gittins_index(services: np.ndarray, age: float) -> float:
+def gittins_index(services: np.ndarray, age: float, upto: np.ndarray | None = None) -> float:
     """The Gittins index 1/accelerator-second of a job that has attained `age`, for known services (n,) of equal weight.
 
-    G(a) = sup over Δ > 0 of P(S − a ≤ Δ | S > a) ÷ E[min(S − a, Δ) | S > a] (J. Gittins 1979; Aalto, Ayesta, Righter 2009);
-    the supremum is at one of the services. 0 where nothing is longer than `age`.
+    G(a) = sup over Δ > 0 of P(S − a ≤ Δ | S > a) ÷ E[min(S − a, Δ) | S > a] (J. Gittins 1979; Aalto, Ayesta, Righter 2009),
+    over all Δ, or those at which a + Δ is one of `upto` (the quanta of service in which it is decided: Tiresias). 0 where
+    nothing is longer than `age`. A small sample overstates the index of small Δ: fewer quanta smooth it.
     """
     left = np.sort(services[services > age] - age)
     if len(left) == 0:
         return 0.0
-    finished = np.arange(1, len(left) + 1)
-    spent = np.cumsum(left) + left * (len(left) - finished)
+    quanta = left if upto is None else np.minimum(upto - age, left[-1])
+    finished = np.searchsorted(left, quanta, side="right")
+    below = np.concatenate([[0.0], np.cumsum(left)])
+    spent = below[finished] + quanta * (len(left) - finished)
     return float((finished / spent).max())
