@@ -385,3 +385,28 @@ def test_real_logs_close(shared_directory):
         gpus = max(each.gpus for each in found.attempts)
         assert found.record.ledger.amount == pytest.approx(found.elapsed_s * gpus, rel=1e-9)
         assert 0 < found.share <= 1 + 1e-12
+
+
+def test_the_command_exports_what_goes_back_to_a_plan(tmp_path, capsys):
+    from argosy.cli.main import run as command
+
+    story = crashed_and_resumed()
+    folder = tmp_path / "run"
+    folder.mkdir()
+    (folder / "train.log").write_text(
+        story.text.replace(HEAD, HEAD + "  seq_length ......... 8192\n"), encoding="utf-8"
+    )
+    (folder / "sacct.txt").write_text(
+        JOBS + job(1, "FAILED", 0, 0, 890) + job(2, "COMPLETED", 890, 1190, story.now), encoding="utf-8"
+    )
+    assert command(["diagnose", str(folder), "--json", "--export", str(tmp_path / "out")]) == 0
+    made = {path.name for path in (tmp_path / "out").iterdir()}
+    assert made == {"failures.csv", "steps.csv", "overrides.yaml", "scenario.yaml"}
+    assert (
+        load_catalog()
+        .with_overrides(tmp_path / "out/overrides.yaml")
+        .facts["reliability.llama3-table5.nccl-watchdog"]
+        .value
+        > 0
+    )
+    assert "never seen here" in capsys.readouterr().err

@@ -34,6 +34,14 @@ def diagnose(
         Path | None,
         typer.Option("--perfetto", help="Also write the aligned ranks as a trace for ui.perfetto.dev."),
     ] = None,
+    export: Annotated[
+        Path | None,
+        typer.Option(
+            "--export",
+            help="Also write failures, step times, overrides and a scenario's part to this folder: "
+            "for fit-failures, calibrate and plan.",
+        ),
+    ] = None,
 ) -> None:
     """Where the time and the MFU of a running job went, who is to blame, and what a repair would save."""
     from argosy.observe.diagnosis import NothingReadableError
@@ -76,6 +84,12 @@ def diagnose(
         alignment = found.observed.alignment
         perfetto.write_bytes(write(()) if alignment is None else observed(alignment))
         print(f"argosy: wrote {perfetto}; open it at https://ui.perfetto.dev", file=sys.stderr)
+    if export is not None:
+        from argosy.observe.exports import write as write_exports
+
+        files, told = write_exports(found.observed, export)
+        for line in [*(f"wrote {file}" for file in files), *told]:
+            print(f"argosy: {line}", file=sys.stderr)
     if bugs := [
         problem.traceback for each in found.observed.inputs for problem in each.problems if problem.traceback
     ]:

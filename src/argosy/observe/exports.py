@@ -6,12 +6,14 @@ import csv
 import io
 import math
 from collections.abc import Iterable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from argosy.facts import FactError
 from argosy.observe.goodput import Goodput
+from argosy.observe.observed import Observed
 from argosy.observe.records import TrainingLog
 from argosy.observe.settings import number, value
 from argosy.reliability.failure_log import FailureLog
@@ -21,6 +23,7 @@ from argosy.reliability.rates import categories
 
 SETTLED = 0.2  # of a log's rows are left out at its beginning: caches, compilation, warm-up of the data
 _DAY_S = 86400.0
+NODE_GPUS = 8  # of a node whose accounting is not at hand: an assumption, told
 
 
 def failures_csv(run: Goodput) -> str:
@@ -126,3 +129,50 @@ def recomputes(log: TrainingLog) -> bool | None:
         return arguments["recompute_granularity"] is not None
     older = value(log.settings, "checkpoint_activations")
     return bool(older) if older is not None else None
+
+
+def write(observed: Observed, folder: Path) -> tuple[list[Path], list[str]]:
+    """Everything that goes back to a plan, as files in `folder` (made where absent): failures.csv, steps.csv, overrides.yaml
+    and scenario.yaml, each where there is something to write; and what was left out or assumed.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    made: dict[str, str] = {}
+    steps, told = measurements_csv(observed.logs)
+    if steps.count("\n") > 1:
+        made["steps.csv"] = steps
+    run = observed.run
+    if run is None:
+        told.append("no run: neither training logs nor accounting with an attempt in them")
+    else:
+        made["failures.csv"] = failures_csv(run)
+        nodes, assumed = _nodes(run)
+        told += assumed
+        try:
+            fitted = reliability(run, f"argosy diagnose, {len(run.attempts)} attempts", nodes)
+        except FactError as error:
+            told += error.problems
+        else:
+            made |= {"overrides.yaml": _yaml(fitted["overrides"]), "scenario.yaml": _yaml(fitted["scenario"])}
+            told += fitted["warnings"]
+    for name, text in made.items():
+        (folder / name).write_text(text, encoding="utf-8")
+    return [folder / name for name in made], told
+
+
+def _nodes(run: Goodput) -> tuple[int, list[str]]:
+    """How many nodes ran: by accounting, else by accelerators, eight a node."""
+    named = max((len(each.nodes) for each in run.attempts), default=0)
+    if named:
+        return named, []
+    nodes = max(round(max(each.gpus for each in run.attempts) / NODE_GPUS), 1)
+    return nodes, [f"no accounting tells of nodes: {nodes:,} of {NODE_GPUS} accelerators were assumed"]
+
+
+def _yaml(content: dict[str, Any]) -> str:
+    from ruamel.yaml import YAML
+
+    text = io.StringIO()
+    yaml = YAML(typ="safe")
+    yaml.default_flow_style = False
+    yaml.dump(content, text)
+    return text.getvalue()
