@@ -76,6 +76,7 @@ KINDS = {
         ),
         Kind("healthy-run", (1.0, 2.0), incident=incidents.healthy_run),
         Kind("mfu-drift", (0.02, 0.06, 0.15), incident=incidents.mfu_drift),
+        Kind("mfu-drift-cause", (1.0, 2.0), incident=incidents.mfu_drift_cause, logs=_MEGATRON),
         Kind("checkpoint-long", (0.01, 0.06, 0.2), incident=incidents.checkpoint_long),
         Kind("checkpoint-rare", (0.2, 0.4), incident=incidents.checkpoint_rare),
         Kind("recompute", (0.33,), incident=incidents.recompute, logs=_MEGATRON),

@@ -65,6 +65,24 @@ def mfu_drift(family: Family, strength: float, folder: Path, rng: np.random.Gene
     return Happened((Expected(("mfu-drift",)),), (), strength / 2)
 
 
+def mfu_drift_cause(family: Family, strength: float, folder: Path, rng: np.random.Generator) -> Happened:
+    """Steps that grow by a tenth, with timers: compute grows (`strength` 1), or the wait in the gradients' exchange (2)."""
+    job = healthy(family.work)
+    times = usual(job, 800, rng)
+    grown = np.linspace(0.0, 0.1, 800) * job.step_s
+    compute = 0.85 * times + (grown if strength == 1 else 0.0)
+    exchange = 0.06 * times + (grown if strength == 2 else 0.0)
+    series = {"forward-backward": compute, "grads-reduce-scatter": exchange}
+    if family.log == "megatron-2022":
+        series = {
+            "forward-compute": compute / 3,
+            "backward-compute": compute * 2 / 3,
+            "backward-params-all-reduce": exchange,
+        }
+    logs.write_log(family.log, folder / "train.log", job, Life(times + grown, series=series), rng)
+    return Happened((Expected(("mfu-drift",), cause="compute" if strength == 1 else "exchange"),), (), 0.05)
+
+
 def checkpoint_long(family: Family, strength: float, folder: Path, rng: np.random.Generator) -> Happened:
     """Saving takes `strength` of the time."""
     job = healthy(family.work)

@@ -19,7 +19,7 @@ from argosy.observe.corpus.kineto import EPOCH_S
 class Life:
     """A run as its log tells it: seconds of every iteration (n,), and by iteration what else took time: `saves` s,
     `restarts` {iteration at which it died: (iteration it went on from, seconds until then)}, `collections` and `compilations` s.
-    `timers`: name → s; `every`: iterations per line; `recompute`: none, selective or full.
+    `timers`: name → s of the mean step; `series`: name → s by iteration (n,), beside them; `every`: iterations per line; `recompute`: none, selective or full.
     """
 
     step_s: np.ndarray
@@ -28,6 +28,7 @@ class Life:
     collections: Mapping[int, float] = field(default_factory=dict)
     compilations: Mapping[int, float] = field(default_factory=dict)
     timers: Mapping[str, float] = field(default_factory=dict)
+    series: Mapping[str, np.ndarray] = field(default_factory=dict)
     every: int = 1
     recompute: str = "none"
     mfu_factor: float = 1.0
@@ -157,9 +158,10 @@ def _megatron_of(job: Healthy, life: Life, rng: np.random.Generator, modern: boo
                 f"global batch size: {work.batch:5d} | lm loss: {_loss(at.iteration, rng):.6E} | loss scale: 1.0 | "
                 f"grad norm: {rng.uniform(0.5, 1.5):.3f} | number of skipped iterations: {0:3d} | number of nan iterations: {0:3d} |"
             )
-            if life.timers:
+            if life.timers or life.series:
                 scale = at.seconds / float(np.mean(life.step_s))
                 timers = {name: value * scale * 1e3 for name, value in life.timers.items()}
+                timers |= {name: float(value[at.iteration - 1]) * 1e3 for name, value in life.series.items()}
                 if modern:
                     yield "(min, max) time across ranks (ms):"
                     for name, ms in timers.items():

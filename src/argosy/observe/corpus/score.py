@@ -35,6 +35,8 @@ def score(truth: Truth, payload: Mapping[str, Any]) -> Outcome:
 def _meets(finding: Mapping[str, Any], expected: Expected) -> bool:
     if finding["id"] not in expected.ids:
         return False
+    if expected.cause and expected.cause not in " ".join(finding.get("causes", ())[:1]):
+        return False
     said = _named(finding)
     if not expected.culprits:
         return True

@@ -21,11 +21,14 @@ class Culprits:
 
 @dataclass(frozen=True)
 class Expected:
-    """One finding that must be made, by any of `ids`; `culprits` as far as it has any, to be named if `named`."""
+    """One finding that must be made, by any of `ids`; `culprits` as far as it has any, to be named if `named`; `cause`: a
+    word that its first cause must hold.
+    """
 
     ids: tuple[str, ...]
     culprits: Culprits = field(default_factory=Culprits)
     named: bool = False
+    cause: str = ""
 
 
 @dataclass(frozen=True)
@@ -66,6 +69,7 @@ class Truth:
                 tuple(each["ids"]),
                 Culprits(**{k: tuple(v) for k, v in each["culprits"].items()}),
                 each["named"],
+                each["cause"],
             )
             for each in data["expected"]
         )
