@@ -50,15 +50,16 @@ def ledger_waterfall(plan: Mapping[str, Any]) -> Chart:
         }
     ]
     edge = 100.0
-    for leaf in reversed([node for node in _leaves(tree) if node["amount"] / whole > 5e-4]):
+    shown = [node for node in _leaves(tree) if node["amount"] / whole > 5e-4]
+    for leaf in reversed(shown):
         share = 100.0 * leaf["amount"] / whole
         useful = leaf["name"].startswith("useful")
-        start = 0.0 if useful else edge - share
+        start = 0.0 if useful and leaf is shown[0] else edge - share
         rows.append(
             {
                 "name": leaf["name"],
                 "start": start,
-                "end": share if useful else edge,
+                "end": share if useful and leaf is shown[0] else edge,
                 "shown": f"{share:.1f} %",
                 "colour": _USEFUL if useful else _LOSS,
             }

@@ -53,8 +53,8 @@ def _of_run(service: Service, sized: Sized, run: FleetRun, whole_gpus: int) -> L
 
 _LINES = {
     "useful prefill": "2·P_active·prompt tokens ÷ peak",
-    "prefill below peak": "iterations' time for prompts − useful − lost",
     "useful decode": "2·P_active·output tokens ÷ peak",
+    "prefill below peak": "iterations' time for prompts − useful − lost",
     "decode bound by bandwidth": "tokens × t_d(B)/B at the largest batch that keeps the promise − useful",
     "batches not full": "decode time − that at the largest batch",
     "lost to failures": "tokens computed for requests that were lost × mean time of one",
