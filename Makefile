@@ -7,7 +7,7 @@ SCENARIO ?= examples/llama3-405b.yaml
 
 FUZZ_SECONDS ?= 60
 
-.PHONY: run test test-slow benchmark fuzz notebooks verify-fabric verify-fabric-large verify-prometheus verify-web lint format types imports lock clean help
+.PHONY: run test test-slow benchmark fuzz notebooks verify-fabric verify-fabric-large verify-prometheus verify-web docs reference lint format types imports lock clean help
 
 help: ## this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*##/\t/' | sort
@@ -42,6 +42,12 @@ verify-prometheus: $(VENV)/run.stamp ## a real Prometheus server read through it
 verify-web: $(VENV)/dev.stamp $(VENV)/browser.stamp ## the page in Debian's chromium, accessibility included (installs it as root where missing)
 	@$(BIN)/python tools/verify_web
 
+docs: $(VENV)/run.stamp $(VENV)/docs.stamp ## the documentation as a site in ./site, offline
+	@$(BIN)/python tools/build_docs
+
+reference: $(VENV)/run.stamp ## write the pages that come from code again
+	@$(BIN)/python tools/reference
+
 lint: $(VENV)/dev.stamp ## ruff, formatting, types and the import contract
 	@$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/mypy && $(BIN)/lint-imports
 
@@ -54,6 +60,7 @@ lock: $(VENV)/dev.stamp ## pin the dependencies again, for every supported Pytho
 	@$(BIN)/uv pip compile -q --universal --python-version 3.11 --upgrade --no-header --no-annotate --extra dev pyproject.toml -o requirements/dev.txt
 	@$(BIN)/uv pip compile -q --universal --python-version 3.11 --upgrade --no-header --no-annotate --extra notebooks pyproject.toml -o requirements/notebooks.txt
 	@$(BIN)/uv pip compile -q --universal --python-version 3.11 --upgrade --no-header --no-annotate --extra browser pyproject.toml -o requirements/browser.txt
+	@$(BIN)/uv pip compile -q --universal --python-version 3.11 --upgrade --no-header --no-annotate --extra docs pyproject.toml -o requirements/docs.txt
 
 clean: ## remove the virtual environment and caches
 	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis .benchmarks
@@ -74,6 +81,10 @@ $(VENV)/dev.stamp: $(VENV)/run.stamp requirements/dev.txt
 
 $(VENV)/browser.stamp: $(VENV)/run.stamp requirements/browser.txt
 	@$(BIN)/python -m pip install -q --disable-pip-version-check -r requirements/browser.txt
+	@touch $@
+
+$(VENV)/docs.stamp: $(VENV)/run.stamp requirements/docs.txt
+	@$(BIN)/python -m pip install -q --disable-pip-version-check -r requirements/docs.txt
 	@touch $@
 
 $(VENV)/notebooks.stamp: $(VENV)/run.stamp requirements/notebooks.txt
