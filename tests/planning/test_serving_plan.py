@@ -162,6 +162,17 @@ def test_strange_scenarios_are_told(tmp_path):
         cost_payload(loads(CHAT))
 
 
+def test_a_load_test_stands_in_for_the_roofline(tmp_path, chat):
+    """Twice the measured time per token reaches the fleet's latencies."""
+    rows = [f"{clients},900,150,{2 * 1e3 * time}" for clients, time in ((1, 0.008), (32, 0.011), (128, 0.02))]
+    (tmp_path / "load.csv").write_text("\n".join(["concurrency,input_tokens,output_tokens,tpot_ms", *rows]) + "\n")
+    text = CHAT.replace("replica: {tp: 1}", "replica: {tp: 1}\n  step_times: load.csv")
+    answer = serving_payload(loads(text, directory=tmp_path), seeds=1)
+    assert answer["replica"]["tpot_s"]["p50"] > 1.4 * chat["replica"]["tpot_s"]["p50"]
+    with pytest.raises(FactError, match="no provider 'vllm'; write roofline"):
+        serving_payload(loads(text.replace("load.csv", "vllm")), seeds=1)
+
+
 def test_assertions_of_other_services_wait_for_the_plan():
     scenario = loads(CHAT)
     assert len(own_assertions(scenario, "chat").assertions) == 2

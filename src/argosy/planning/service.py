@@ -191,10 +191,31 @@ def _provider(
     return replace(provider, engine=own)
 
 
-def _pool(provider: serving.Roofline, prompts_only: bool = False) -> Pool:
-    engine = provider.engine
+def _measured_by(given: Serving, built_in: serving.Roofline) -> serving.StepTimeProvider:
+    """The provider of step times that the scenario names, around the built-in one."""
+    if given.step_times == "roofline":
+        return built_in
+    if given.step_times == "aiconfigurator":
+        from argosy.serving.aiconfigurator import Aiconfigurator, ProviderUnavailable
+
+        try:
+            provider = Aiconfigurator(built_in)
+            provider.decode_s(1.0, 1.0)
+        except ProviderUnavailable as error:
+            raise FactError(f"serving.{given.name}.step_times: {error}") from None
+        return provider
+    if given.step_times.endswith(".csv"):
+        from argosy.serving.measured import Measured, read_load_test
+
+        return Measured(built_in, read_load_test(Path(given.step_times)))
+    known = "write roofline, aiconfigurator, or a CSV of a load test"
+    raise FactError(f"serving.{given.name}.step_times: no provider {given.step_times!r}; {known}")
+
+
+def _pool(given: Serving, built_in: serving.Roofline, prompts_only: bool = False) -> Pool:
+    engine = built_in.engine
     return Pool(
-        provider,
+        _measured_by(given, built_in),
         1,
         evicts=not engine.reserve_output,
         chunk=engine.max_tokens,
@@ -215,10 +236,10 @@ def _option(
     fmt = next((name for name in (precision, "bf16") if name in first.device.peak_flops), "bf16")
     active = count(given.model).active
     return Option(
-        _pool(first, prompts_only=second is not None),
-        None if second is None else _pool(second),
+        _pool(given, first, prompts_only=second is not None),
+        None if second is None else _pool(given, second),
         2.0 * float(active),
-        float(np.asarray(first.device.nameplate(fmt))),
+        float(np.mean(first.device.nameplate(fmt))),
         precision,
         policy(context, given, first),
     )
@@ -246,7 +267,7 @@ def policy(context: Context, given: Serving, first: serving.Roofline) -> Policy:
         everywhere=given.prefix_cache.everywhere,
         affinity=given.prefix_cache.affinity,
         transfer_s_per_token=per_token * (split.exposed if split else 1.0),
-        request_s=float(np.asarray(first.engine.request_s)),
+        request_s=float(np.mean(first.engine.request_s)),
     )
 
 

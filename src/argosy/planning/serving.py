@@ -23,6 +23,7 @@ from argosy.planning.site import NetworkAccount, network_account, power_and_mone
 from argosy.planning.verdict import Constraint, Verdict, judge
 from argosy.serving.account import autoscaler_gap, checks, laws, ledger
 from argosy.serving.objectives import attainment, good, goodput_per_s, pooled, quantile, reached, spread
+from argosy.serving.option import bound
 from argosy.serving.scaled import scaled_option
 from argosy.serving.search import Found, Point, front, search
 from argosy.serving.sizing import Service, Sized
@@ -331,14 +332,14 @@ def _replica(sized: Sized) -> dict[str, Any]:
     option, limits = sized.option, sized.limits
     first, last = option.replica.provider, option.last.provider
     part = max(min(limits.mean.computed, float(option.replica.chunk)), 1.0)
-    seconds = float(np.asarray(first.mixed_s(option.replica.chunk, limits.mean.prompt / 2.0, 0, 1.0)))
-    step = float(np.asarray(last.decode_s(max(limits.by_pool[-1].batch, 1.0), limits.mean.context)))
+    seconds = float(np.mean(first.mixed_s(option.replica.chunk, limits.mean.prompt / 2.0, 0, 1.0)))
+    step = float(np.mean(last.decode_s(max(limits.by_pool[-1].batch, 1.0), limits.mean.context)))
     return {
         "layout": _layout(option.replica.provider, option.precision),
         "decode_layout": None if option.decode is None else _layout(last, option.precision),
         "label": option.label,
         "prefill_tokens_per_s": option.replica.chunk / seconds,
-        "prompt_alone_s": float(np.asarray(first.mixed_s(part, limits.mean.prompt / 2.0, 0, 1.0))),
+        "prompt_alone_s": float(np.mean(first.mixed_s(part, limits.mean.prompt / 2.0, 0, 1.0))),
         "ttft_s": _quantiles(sized, "ttft"),
         "tpot_s": _quantiles(sized, "tpot"),
         "e2e_s": _quantiles(sized, "e2e"),
@@ -376,14 +377,14 @@ def _step_times(sized: Sized) -> list[dict[str, Any]]:
     cases = [(first, tokens, 0, 0) for tokens in (512, 2048, 8192)]
     cases += [(last, 0, batch, context) for batch in (1, 16, 64, 256) for context in (1024, 8192)]
     for provider, tokens, batch, keys in cases:
-        seconds = float(np.asarray(provider.mixed_s(tokens, tokens / 2.0, batch, max(keys, 1))))
+        seconds = float(np.mean(provider.mixed_s(tokens, tokens / 2.0, batch, max(keys, 1))))
         if not tokens:
-            seconds = float(np.asarray(provider.decode_s(batch, keys)))
+            seconds = float(np.mean(provider.decode_s(batch, keys)))
         band = float(np.exp(_Z90 * provider.residual_sigma))
-        bound = getattr(provider, "floor_s", None)
+        least = bound(provider)
         rows.append(
             {"prompt_tokens": tokens, "batch": batch, "context": keys, "nominal_s": seconds, "p05_s": seconds / band,
-             "p95_s": seconds * band, "floor_s": None if bound is None else float(bound(tokens + batch, batch, keys))}
+             "p95_s": seconds * band, "floor_s": None if least is None else float(np.mean(least(tokens + batch, batch, keys)))}
         )  # fmt: skip
     return rows
 

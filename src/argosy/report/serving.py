@@ -15,8 +15,8 @@ from argosy.report.markdown import table as markdown_table
 from argosy.report.terminal import closing, ledger, verdict
 
 _LATENCIES = (
-    ("ttft_s", "time to first token"),
-    ("tpot_s", "time per output token"),
+    ("ttft_s", "first token"),
+    ("tpot_s", "each token after"),
     ("e2e_s", "whole request"),
 )
 _SHARES = ("p50", "p90", "p95", "p99")

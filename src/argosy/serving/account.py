@@ -80,7 +80,7 @@ def _of_pool(option: Option, limits: Limits, number: int, gpus: int, book: np.nd
     batch = max(best.batch, 1.0)
     at_best = 0.0
     if decode:
-        step = float(np.asarray(pool.provider.decode_s(batch, limits.mean.context)))
+        step = float(np.mean(pool.provider.decode_s(batch, limits.mean.context)))
         at_best = gpus * (made - lost_output) * step / (batch * pool.provider.tokens_per_step)
     useful = (prompt - lost_prompt) * per_token, (made - lost_output) * per_token
     up = gpus * float(book[records.UP] + book[records.DRAINING])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -113,7 +113,7 @@ def capacity(
     provider = pool.provider
     if not answers:
         many = max(pool.chunk / max(mean.computed, 1.0), 1.0)
-        seconds = float(np.asarray(provider.mixed_s(mean.computed * many, _seen(mean), 0, 1.0))) / many
+        seconds = float(np.mean(provider.mixed_s(mean.computed * many, _seen(mean), 0, 1.0))) / many
         return Capacity(1.0 / seconds, many, 0.0)
     most = min(
         pool.batch,
@@ -142,7 +142,7 @@ def _seen(mean: Mean) -> float:
 
 
 def _window(provider: StepTimeProvider, context: float) -> float:
-    return float(np.asarray(provider.window_tokens(context)))
+    return float(np.mean(provider.window_tokens(context)))
 
 
 @dataclass(frozen=True)
@@ -203,13 +203,22 @@ def floors(option: Option, requests: Requests, most: int = 20_000) -> Floors:
         first.mixed_s(computed, prompt - computed / 2.0, 0, 1.0) + option.policy.request_s + travel,
         np.asarray(last.decode_s(1.0, context)) / last.tokens_per_step,
     )
-    if not hasattr(first, "floor_s"):
+    bounds = bound(first), bound(last)
+    if bounds[0] is None or bounds[1] is None:
         return Floors(alone, None)
     physical = of(
-        first.floor_s(computed, 0.0, 1.0),
-        np.asarray(last.floor_s(1.0, 1.0, prompt)) / last.tokens_per_step,  # type: ignore[attr-defined]
+        bounds[0](computed, 0.0, 1.0), np.asarray(bounds[1](1.0, 1.0, prompt)) / last.tokens_per_step
     )
     return Floors(alone, physical)
+
+
+def bound(provider: StepTimeProvider) -> Callable[[Array, Array, Array], Array] | None:
+    """The hardware's bound of an iteration, `floor_s`, of a provider or of the built-in one that it stands on; None without."""
+    for one in (provider, getattr(provider, "base", None)):
+        if one is not None and hasattr(one, "floor_s"):
+            found: Callable[[Array, Array, Array], Array] = one.floor_s
+            return found
+    return None
 
 
 @dataclass(frozen=True)
