@@ -271,8 +271,8 @@ class Replay:
                 self.problem(time, f"job {job} starts before it was submitted")
         elif job in self.running and self.o.jobs[job].kind not in SIZE_FREE:
             have = sum(self.held[job].values())
-            if have and have + amount > max(self.sizes(job)) + 1e-9:
-                self.moving.add(job)
+            if have in self.sizes(job) or have + amount > max(self.sizes(job)) + 1e-9:
+                self.moving.add(job)  # whole already: it takes new places before it leaves the old ones
         if (
             job not in self.moving
             and amount > self.quota_left(self.o.jobs[job].tenant) + 1e-6
@@ -402,7 +402,9 @@ class Replay:
             "priority": lambda i: (-jobs[i].priority, jobs[i].submit_s, i),
             "deadline": lambda i: (jobs[i].deadline_s, jobs[i].submit_s, i),
         }
-        able = [i for i in self.pending if self.quota_left(jobs[i].tenant) >= self._need(i) - 1e-9]
+        able = list(self.pending)
+        if self.policy.backfill == "none":  # who is over quota is passed over; reservations promise no quota
+            able = [i for i in able if self.quota_left(jobs[i].tenant) >= self._need(i) - 1e-9]
         return min(able, key=keys[order], default=None) if order in keys else None
 
     def _nobody_outranked(self, time: float) -> None:

@@ -104,6 +104,6 @@ def joined(parts: tuple[Cluster, ...], quotas: tuple[Quota, ...] = ()) -> Cluste
         pod=places("pod"),
         quotas=quotas,
         speeds={name: speed for part in parts for name, speed in part.speeds.items()},
-        cpus=np.concatenate([part.cpus for part in parts]) if all(stated) else None,  # type: ignore[misc]
-        memory_bytes=np.concatenate([part.memory_bytes for part in parts]) if all(stated) else None,  # type: ignore[misc]
+        cpus=np.concatenate([part.cpus for part in parts]) if all(stated) else None,
+        memory_bytes=np.concatenate([part.memory_bytes for part in parts]) if all(stated) else None,
     )

@@ -5,15 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from argosy.scheduling import backfill, room, upkeep
-from argosy.scheduling.backfill import Reservation
 from argosy.scheduling.jobs import ELASTIC, SERVICE
 from argosy.scheduling.life import PENDING, Life
 from argosy.scheduling.shapes import Chosen
 
 if TYPE_CHECKING:
     from argosy.scheduling.engine import Simulation
-
-__all__ = ["Reservation", "blocked_by_quota", "decide"]
 
 
 def decide(sim: Simulation) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Sequence
-from itertools import count
 from math import inf, isnan
 
 import numpy as np
@@ -23,87 +22,35 @@ from argosy.scheduling.life import (
     RUNNING,
     Life,
 )
-from argosy.scheduling.machine import DOWN as DOWN_STATE
-from argosy.scheduling.machine import Machine, Places
+from argosy.scheduling.machine import DOWN as NODE_DOWN
+from argosy.scheduling.machine import Places, joined
 from argosy.scheduling.outages import Outages, Random
 from argosy.scheduling.outcome import CODE
 from argosy.scheduling.policy import Policy
-from argosy.scheduling.quota import Quotas
-from argosy.scheduling.ranks import Ranks
-from argosy.scheduling.record import Recorder
-from argosy.scheduling.shapes import Chosen, Placer, Shape, key_of, shape_of, waste_table
-from argosy.scheduling.waiting import Waiting
-
-END, LEFT, MOVED, DOWN, UP, PLANNED, PATIENCE, UPGRADE, ASK, LOOK, TIMEOUT = range(11)
-"""Events, in the order of their handling at equal times."""
+from argosy.scheduling.shapes import Chosen
+from argosy.scheduling.state import ASK, DOWN, END, LEFT, LOOK, MOVED, TIMEOUT, UPGRADE, State
 
 
-class Simulation:
-    """The state of everything at `now`, and how it changes. One is used once."""
+class Simulation(State):
+    """Plays from the first event on. One is used once."""
 
     def __init__(
         self, cluster: Cluster, jobs: Sequence[Job], policy: Policy, failures: Outages | Random, seed: int
     ) -> None:
-        self.cluster, self.policy = cluster, policy
-        shapes = _shapes(cluster, jobs, policy)
-        self._empty = Placer(Machine(cluster, waste_table([], cluster), False), "first-fit")
-        if not policy.gang:
-            for shape in {
-                s: None for s, job in zip(shapes, jobs, strict=True) if job.kind not in (ELASTIC, SERVICE)
-            }:
-                _without_dead_ends(shape, self._empty)
-        counts = np.bincount([shape.number for shape in shapes], minlength=1)
-        waste = waste_table([(s, int(counts[s.number])) for s in dict.fromkeys(shapes)], cluster)
-        self.machine = Machine(cluster, waste, policy.backfill in ("easy", "conservative"))
-        self.placer = Placer(self.machine, policy.placement)
-        self.quotas = Quotas(cluster, policy.quota)
-        self.lives = [Life(i, job, shape) for i, (job, shape) in enumerate(zip(jobs, shapes, strict=True))]
-        self.ranks = Ranks(policy, [job.duration_s * (job.fraction or job.accelerators) for job in jobs])
-        shared = self.quotas.share if policy.order == "fair-share" else None
-        self.waiting = Waiting(self.lives, shared)
-        self.log = Recorder()
-        self.on_node: list[set[int]] = [set() for _ in range(cluster.nodes)]
-        self.running: dict[int, Life] = {}
-        self.elastic: dict[int, Life] = {}
-        self.services: dict[int, Life] = {}
-        self.holding: dict[int, Life] = {}
-        """Jobs without gangs that hold some of their places."""
-        self.clearing: dict[int, set[int]] = {}
-        """Waiting jobs, and those that were told to make room for them and have not left yet."""
-        self.fresh: list[Life] = []
-        """Joined the queue since the last decisions."""
-        self.anew = True
-        """Something else than arrivals has happened since."""
-        self.head: Life | None = None
-        """With EASY: the first that does not fit, and its reservation once anybody may start behind it."""
-        self.reservation: decisions.Reservation | None = None
-        self.tended = upkeep.Tended()
-        self.now = 0.0
-        self._order = count()
-        self._fits_empty: dict[int, bool] = {}
-        self._events: list[tuple[float, int, int, int, float]] = []
-        self.open_jobs = 0
-        """Jobs that will end some time and have not."""
-        for life in self.lives:
-            self.at(life.job.submit_s, ASK, life.index)
-            self.open_jobs += life.job.duration_s < inf
+        super().__init__(cluster, jobs, policy)
         upkeep.plan(self, failures, seed)
-
-    def at(self, time: float, event: int, subject: int, detail: float = 0.0) -> None:
-        """Notes an event of a job or node."""
-        heapq.heappush(self._events, (time, event, next(self._order), subject, detail))
 
     def run(self, horizon_s: float) -> float:
         """Plays until every job that can end has ended, nothing is left to happen, or the horizon; returns the end."""
         last = 0.0
-        while self._events and self.open_jobs:
-            time = self._events[0][0]
+        while self.events and self.open_jobs:
+            time = self.events[0][0]
             if time > horizon_s:
                 break
             self.now = time
             self.machine.advance(time)
-            while self._events and self._events[0][0] == time:
-                _, event, _, subject, detail = heapq.heappop(self._events)
+            while self.events and self.events[0][0] == time:
+                _, event, _, subject, detail = heapq.heappop(self.events)
                 self._handle(event, subject, detail)
             decisions.decide(self)
             last = time
@@ -121,8 +68,8 @@ class Simulation:
         return (
             not self.running
             and self.waiting.count > 0
-            and not (self.machine.state == DOWN_STATE).any()
-            and all(event == DOWN for _, event, *_ in self._events)
+            and not (self.machine.state == NODE_DOWN).any()
+            and all(event == DOWN for _, event, *_ in self.events)
         )
 
     def _handle(self, event: int, subject: int, detail: float) -> None:
@@ -163,18 +110,18 @@ class Simulation:
     def _possible(self, life: Life) -> bool:
         """Whether it would fit on the whole cluster, empty and up, within what its tenant may ever have."""
         number = life.shape.number
-        if number not in self._fits_empty:
+        if number not in self.fits_empty:
             need = life.shape.fewest
             if not self.policy.gang and life.job.kind not in (ELASTIC, SERVICE):
                 need = min((option.workers * option.size for option in life.shape.options), default=inf)
             fits = (
-                self._empty.choose(life.shape, self.cluster.accelerators.astype(np.int64), shared=False)
+                self.empty.choose(life.shape, self.cluster.accelerators.astype(np.int64), shared=False)
                 is not None
             )
-            self._fits_empty[number] = fits and (life.job.fraction or need) <= self.quotas.most(
+            self.fits_empty[number] = fits and (life.job.fraction or need) <= self.quotas.most(
                 life.job.tenant
             )
-        return self._fits_empty[number]
+        return self.fits_empty[number]
 
     def enqueue(self, life: Life) -> None:
         """The job waits from now on."""
@@ -199,86 +146,6 @@ class Simulation:
         wait = min(self.policy.backoff_s * 2.0 ** min(max(times - 1, 0), 60), self.policy.backoff_most_s)
         life.queued += wait
         self.at(self.now + wait, ASK, life.index)
-
-    # Places -----------------------------------------------------------------------------------------------------------
-
-    def occupy(self, life: Life, places: Places, end: float) -> None:
-        """The machine's side of taking places: whole ones by `end`, or a part of a shared one."""
-        shape, index = life.shape, life.index
-        if places.steps:
-            places.device = self.machine.share(int(places.nodes[0]), places.device, index, places.steps, end)
-            self.machine.others(places, shape.cpus, shape.memory, -1.0)
-        else:
-            self.machine.take(places, end, shape.cpus, shape.memory)
-        for node in places.nodes.tolist():
-            self.on_node[node].add(index)
-        self.quotas.add(life, places.accelerators, places.workers)
-
-    def vacate(self, life: Life, places: Places, end: float) -> None:
-        """The machine's side of giving places back. What else the job holds on the same nodes is noted again by the caller."""
-        shape, index = life.shape, life.index
-        if places.steps:
-            self.machine.unshare(int(places.nodes[0]), places.device, index)
-            self.machine.others(places, shape.cpus, shape.memory, 1.0)
-        else:
-            self.machine.give(places, end, shape.cpus, shape.memory)
-        for node in places.nodes.tolist():
-            self.on_node[node].discard(index)
-        self.quotas.add(life, -places.accelerators, -places.workers)
-        self.anew = True
-
-    def add_places(self, life: Life, more: Places, event: str) -> None:
-        """The job takes more places, beside those it has."""
-        life.settle(self.now)
-        self.occupy(life, more, life.end)
-        self.log.add(self.now, CODE[event], life.index, more)
-        life.places = more if life.places is None else joined(life.places, more)
-        self._paced(life)
-
-    def drop_places(self, life: Life, less: Places) -> None:
-        """The job gives some of its places back, and keeps others."""
-        life.settle(self.now)
-        self.vacate(life, less, life.end)
-        self.log.add(self.now, CODE["shrink"], life.index, less)
-        life.places = without(life.places, less) if life.places else None
-        if life.places is not None:
-            for node in life.places.nodes.tolist():
-                self.on_node[node].add(life.index)
-        self._paced(life)
-
-    def _paced(self, life: Life) -> None:
-        """The speed that its workers give it."""
-        if life.option is None or life.state != RUNNING:
-            return
-        share = life.workers / life.option.workers if life.job.kind == ELASTIC else 1.0
-        life.rate = life.option.speed * share
-
-    def replan(self, life: Life) -> None:
-        """New events and a new estimated end after anything about a running job has changed."""
-        life.version += 1
-        end = life.estimated_end(self.now)
-        if len(self.machine.until) and life.places is not None and not life.places.steps and end != life.end:
-            self.machine.give(life.places, life.end)
-            self.machine.take(life.places, end)
-            self.anew = True
-        if life.places is None or not life.places.steps:
-            life.end = end
-        ends = life.ends_at(self.now)
-        if ends < inf:
-            self.at(max(ends, self.now), END, life.index, life.version)
-        self._watch_level(life)
-
-    def _watch_level(self, life: Life) -> None:
-        if life.state != RUNNING:
-            return
-        if self.ranks.thresholds:
-            left = self.ranks.next_level_s(life)
-            if left < inf and life.accelerators:
-                begins = life.works_from(self.now)
-                self.at(begins + left / life.accelerators, LOOK, life.index, life.version)
-        immune_until = life.began + self.policy.least_run_s
-        if self.policy.least_run_s > 0 and immune_until > self.now:
-            self.at(immune_until, LOOK, life.index, life.version)
 
     # Start and end ----------------------------------------------------------------------------------------------------
 
@@ -449,47 +316,3 @@ class Simulation:
             self.on_node[node].add(life.index)
         self.log.add(self.now, CODE["shrink"], life.index, old)
         self.gone(life)
-
-
-def joined(a: Places, b: Places) -> Places:
-    """Both as one."""
-    total = dict(zip(a.nodes.tolist(), a.amounts.tolist(), strict=True))
-    for node, amount in zip(b.nodes.tolist(), b.amounts.tolist(), strict=True):
-        total[node] = total.get(node, 0) + amount
-    return Places(
-        np.array(list(total)), np.array(list(total.values())), a.workers + b.workers, a.device, a.steps
-    )
-
-
-def without(a: Places, b: Places) -> Places | None:
-    """What is left of `a` after `b`; None where nothing is."""
-    total = dict(zip(a.nodes.tolist(), a.amounts.tolist(), strict=True))
-    for node, amount in zip(b.nodes.tolist(), b.amounts.tolist(), strict=True):
-        total[node] -= amount
-    left = {node: amount for node, amount in total.items() if amount}
-    if not left:
-        return None
-    return Places(np.array(list(left)), np.array(list(left.values())), a.workers - b.workers)
-
-
-def _without_dead_ends(shape: Shape, empty: Placer) -> None:
-    """Without gangs workers take places one by one: only options of which all workers fit on the empty cluster."""
-    limit = empty.machine.limit(shape.cpus, shape.memory)
-    able = [at for at, one in enumerate(shape.options) if empty.put(empty.machine.free, one.request, limit)]
-    shape.options, shape.rows = [shape.options[at] for at in able], shape.rows[able]
-
-
-def _shapes(cluster: Cluster, jobs: Sequence[Job], policy: Policy) -> list[Shape]:
-    """The shape of each job."""
-    # the tenant decides whether a quota, and its own or others' cohort, lets a job start
-    by_tenant = policy.order == "fair-share" or (policy.quota != "none" and bool(cluster.quotas))
-    by_priority = policy.preemption == "priority" and policy.order != "priority"
-    known: dict[tuple[object, ...], Shape] = {}
-    found = []
-    for job in jobs:
-        key = key_of(job, by_tenant, by_priority)
-        shape = known.get(key)
-        if shape is None:
-            shape = known[key] = shape_of(job, cluster, len(known), policy.gang)
-        found.append(shape)
-    return found

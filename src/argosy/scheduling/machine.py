@@ -11,7 +11,7 @@ from argosy.kernels.occupancy import AWAY, DOWN, DRAINED, DRAINING, FREE, LOST, 
 from argosy.scheduling.cluster import Cluster
 from argosy.scheduling.jobs import FRACTION_STEPS
 
-__all__ = ["AWAY", "DOWN", "DRAINING", "UP", "Machine", "Places"]
+__all__ = ["AWAY", "DOWN", "DRAINING", "UP", "Machine", "Places", "joined", "without"]
 
 NOBODY = np.zeros(0, dtype=np.int64)
 
@@ -30,6 +30,31 @@ class Places:
     def accelerators(self) -> float:
         """How many it holds, a fraction counted as such."""
         return self.steps / FRACTION_STEPS if self.steps else int(self.amounts.sum())
+
+    def by_node(self) -> dict[int, int]:
+        """Accelerators by node."""
+        return dict(zip(self.nodes.tolist(), self.amounts.tolist(), strict=True))
+
+
+def joined(a: Places, b: Places) -> Places:
+    """Both as one."""
+    total = a.by_node()
+    for node, amount in b.by_node().items():
+        total[node] = total.get(node, 0) + amount
+    return Places(
+        np.array(list(total)), np.array(list(total.values())), a.workers + b.workers, a.device, a.steps
+    )
+
+
+def without(a: Places, b: Places) -> Places | None:
+    """What is left of `a` after `b`; None where nothing is."""
+    total = a.by_node()
+    for node, amount in b.by_node().items():
+        total[node] -= amount
+    left = {node: amount for node, amount in total.items() if amount}
+    if not left:
+        return None
+    return Places(np.array(list(left)), np.array(list(left.values())), a.workers - b.workers)
 
 
 class Machine:
@@ -121,7 +146,7 @@ class Machine:
             most = np.minimum(most, np.floor(self.memory / memory + 1e-9))
         if np.isinf(most).all():
             return NOBODY
-        return np.minimum(most, self.largest).astype(np.int64)
+        return np.asarray(np.minimum(most, self.largest), dtype=np.int64)
 
     def share(self, node: int, device: int, job: int, steps: int, end: float) -> int:
         """`job` takes so many thousandths of `device` on `node`, of a fresh one for -1; returns the device."""

@@ -157,7 +157,7 @@ class _Freed:
 
 def _enough(sim: Simulation, life: Life, gains: list[Gain]) -> list[Gain] | None:
     """The first gains that suffice, without those that the others make needless; None where all together do not."""
-    freed, taken = _Freed(sim, life), []
+    freed, taken = _Freed(sim, life), list[Gain]()
     quick = sim.machine.totals[0] + sum(gain.places.accelerators for gain in gains)
     if (
         quick < life.shape.fewest

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from math import inf
 from typing import NamedTuple
@@ -12,7 +13,7 @@ from argosy.kernels import placement
 from argosy.scheduling.cluster import Cluster
 from argosy.scheduling.jobs import ELASTIC, FRACTION_STEPS, MOLDABLE, SERVICE, Job
 from argosy.scheduling.machine import NOBODY, UP, Machine, Places
-from argosy.scheduling.policy import PLACEMENTS
+from argosy.scheduling.policy import PLACEMENTS, Policy
 
 _LEVELS = {"any": placement.ANY, "node": placement.ANY, "nvlink-domain": placement.DOMAIN,
            "leaf": placement.LEAF, "pod": placement.POD}  # fmt: skip
@@ -258,3 +259,26 @@ def waste_table(shapes: list[tuple[Shape, int]], cluster: Cluster) -> np.ndarray
             smallest[at] = min(smallest[at], option.size)
         table += np.where(free[None, :] < smallest[:, None], free[None, :], 0) * (count / total)
     return table
+
+
+def without_dead_ends(shape: Shape, empty: Placer) -> None:
+    """Without gangs workers take places one by one: only options of which all workers fit on the empty cluster."""
+    limit = empty.machine.limit(shape.cpus, shape.memory)
+    able = [at for at, one in enumerate(shape.options) if empty.put(empty.machine.free, one.request, limit)]
+    shape.options, shape.rows = [shape.options[at] for at in able], shape.rows[able]
+
+
+def shapes_of(cluster: Cluster, jobs: Sequence[Job], policy: Policy) -> list[Shape]:
+    """The shape of each job; without gangs only options that the empty cluster can hold whole."""
+    # the tenant decides whether a quota, and its own or others' cohort, lets a job start
+    by_tenant = policy.order == "fair-share" or (policy.quota != "none" and bool(cluster.quotas))
+    by_priority = policy.preemption == "priority" and policy.order != "priority"
+    known: dict[tuple[object, ...], Shape] = {}
+    found = []
+    for job in jobs:
+        key = key_of(job, by_tenant, by_priority)
+        shape = known.get(key)
+        if shape is None:
+            shape = known[key] = shape_of(job, cluster, len(known), policy.gang)
+        found.append(shape)
+    return found

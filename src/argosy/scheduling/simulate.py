@@ -149,7 +149,7 @@ def _totals(lives: list[Life], ledger: Ledger, wait: np.ndarray, status: list[in
 
 def _those_that_came(log: Log, random: Random) -> Outages:
     """Random failures as they happened, with the times of repair; inf for nodes still away at the end."""
-    at, node, away = [], [], []
+    at, node, away = list[float](), list[int](), list[float]()
     down: dict[int, int] = {}
     for row in np.flatnonzero(log.event >= CODE["node-down"]):
         where = int(log.node[log.first[row]])

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from math import inf
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from argosy.kernels import placement
+from argosy.scheduling import state as events
 from argosy.scheduling.jobs import ELASTIC, SERVICE
 from argosy.scheduling.life import LEAVING, PENDING, RUNNING, Life
 from argosy.scheduling.machine import AWAY, DOWN, DRAINING, UP, Places
@@ -19,74 +19,51 @@ if TYPE_CHECKING:
     from argosy.scheduling.engine import Simulation
 
 
-@dataclass(slots=True)
-class Tended:
-    """What is under way: planned outages by node, upgrades with the nodes that are still to come."""
-
-    draining: dict[int, Planned] = field(default_factory=dict)
-    impatient: set[int] = field(default_factory=set)
-    """Nodes whose patience is over."""
-    upgrades: list[tuple[Upgrade, list[int], set[int]]] = field(default_factory=list)
-    """Each with the nodes to come (the last is next) and those that are out for it."""
-    planned: tuple[Planned, ...] = ()
-    coming: tuple[Upgrade, ...] = ()
-    luck: np.random.Generator | None = None
-    random: Random | None = None
-
-
 def plan(sim: Simulation, failures: Outages | Random, seed: int = 0) -> None:
     """Notes all that will happen to nodes."""
-    from argosy.scheduling import engine
-
     tended = sim.tended
     tended.planned, tended.coming = failures.planned, failures.upgrades
     for number, planned in enumerate(failures.planned):
-        sim.at(planned.start_s, engine.PLANNED, number)
+        sim.at(planned.start_s, events.PLANNED, number)
     for number, upgrade in enumerate(failures.upgrades):
-        sim.at(upgrade.start_s, engine.UPGRADE, number)
+        sim.at(upgrade.start_s, events.UPGRADE, number)
     if isinstance(failures, Outages):
         for at, node, away in zip(failures.at_s, failures.node, failures.away_s, strict=True):
-            sim.at(float(at), engine.DOWN, int(node), float(away))
+            sim.at(float(at), events.DOWN, int(node), float(away))
     elif failures.per_s > 0:
         tended.random, tended.luck = failures, np.random.default_rng([seed, 1010])
         _next_failure(sim)
 
 
 def _next_failure(sim: Simulation) -> None:
-    from argosy.scheduling import engine
-
     random, luck = sim.tended.random, sim.tended.luck
     if random is None or luck is None:
         return
     wait = luck.exponential(1.0 / random.per_s)
     node, away = int(luck.integers(0, sim.cluster.nodes)), luck.exponential(random.repair_s)
-    sim.at(sim.now + wait, engine.DOWN, node, away)
+    sim.at(sim.now + wait, events.DOWN, node, away)
 
 
 def handle(sim: Simulation, event: int, subject: int, detail: float) -> None:
     """One event of nodes."""
-    from argosy.scheduling import engine
-
     sim.anew = True
-    if event == engine.DOWN:
+    if event == events.DOWN:
         if sim.machine.state[subject] in (UP, DRAINING):
             _fail(sim, subject, detail)
         _next_failure(sim)
-    elif event == engine.UP:
+    elif event == events.UP:
         _come_up(sim, subject)
-    elif event == engine.PLANNED:
+    elif event == events.PLANNED:
         _drain(sim, sim.tended.planned[subject])
-    elif event == engine.PATIENCE:
+    elif event == events.PATIENCE:
         if subject in sim.tended.draining:
             sim.tended.impatient.add(subject)
-    elif event == engine.UPGRADE:
+    elif event == events.UPGRADE:
         upgrade = sim.tended.coming[subject]
         sim.tended.upgrades.append((upgrade, list(range(sim.cluster.nodes - 1, -1, -1)), set()))
 
 
 def _fail(sim: Simulation, node: int, away_s: float) -> None:
-    from argosy.scheduling import engine
-
     sim.log.node(sim.now, CODE["node-down"], node)
     sim.tended.draining.pop(node, None)
     sim.tended.impatient.discard(node)
@@ -98,7 +75,7 @@ def _fail(sim: Simulation, node: int, away_s: float) -> None:
     ) in torn:  # only now, that nobody is placed on the failed node or counts on what another one loses
         _mend(sim, life)
     if away_s < inf:
-        sim.at(sim.now + away_s, engine.UP, node)
+        sim.at(sim.now + away_s, events.UP, node)
 
 
 def _come_up(sim: Simulation, node: int) -> None:
@@ -196,8 +173,6 @@ def more_places(sim: Simulation, life: Life, workers: int) -> Places | None:
 
 
 def _drain(sim: Simulation, planned: Planned) -> None:
-    from argosy.scheduling import engine
-
     node = planned.node
     if sim.machine.state[node] != UP:
         return  # it is away already
@@ -205,7 +180,7 @@ def _drain(sim: Simulation, planned: Planned) -> None:
     sim.log.node(sim.now, CODE["node-drain"], node)
     sim.tended.draining[node] = planned
     if planned.patience_s < inf:
-        sim.at(sim.now + planned.patience_s, engine.PATIENCE, node)
+        sim.at(sim.now + planned.patience_s, events.PATIENCE, node)
 
 
 def tend(sim: Simulation) -> None:
@@ -241,14 +216,12 @@ def _next_of_upgrade(sim: Simulation, under_way: tuple[Upgrade, list[int], set[i
 
 
 def _close(sim: Simulation, node: int) -> None:
-    from argosy.scheduling import engine
-
     planned = sim.tended.draining.pop(node)
     sim.tended.impatient.discard(node)
     sim.machine.set_state(node, AWAY)
     sim.log.node(sim.now, CODE["node-maintenance"], node)
     if planned.lasts_s < inf:
-        sim.at(sim.now + planned.lasts_s, engine.UP, node)
+        sim.at(sim.now + planned.lasts_s, events.UP, node)
 
 
 def _move_off(sim: Simulation, life: Life, node: int) -> None:
