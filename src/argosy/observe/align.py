@@ -84,7 +84,7 @@ class Alignment:
 
     def common(self, index: int, time_ns: Whole) -> Floats:
         """Times of trace `index` on the common clock, ns from the start of the observation."""
-        return (np.asarray(time_ns, np.int64) - self.base_ns[index]).astype(np.float64)
+        return np.asarray(np.asarray(time_ns, np.int64) - self.base_ns[index], np.float64)
 
     def uncertainty_ns(self, index: int) -> float:
         """What a lateness of this rank must exceed before it blames: its own or the job's median residual."""
@@ -393,7 +393,7 @@ def _with_pairs(
     if not known.size:
         return flat  # clocks that nothing ties cannot tell what coincides
     within = max(_HANDED_OVER_NS, 6.0 * float(np.median(known)))
-    buckets: dict[tuple[object, int], list[tuple[np.ndarray, ...]]] = defaultdict(list)
+    buckets: dict[tuple[str | tuple[int, ...], int], list[tuple[np.ndarray, ...]]] = defaultdict(list)
     for who, trace in enumerate(traces):
         each = trace.collectives
         own = np.flatnonzero(np.isin(each.operation, _numbers(each.operations, set(POINT_TO_POINT))))
@@ -409,20 +409,18 @@ def _with_pairs(
                 buckets[key].append((np.full(len(some), who), some, start, end))
     columns: list[list[np.ndarray]] = [[flat.instance], [flat.who], [flat.entry], [flat.start], [flat.end]]
     keys, owner, count = list(flat.keys), [flat.key], flat.count
-    for (name, size), parts in buckets.items():
-        who, entry, start, end = (np.concatenate([part[i] for part in parts]) for i in range(4))
-        pair = _coincide(who, end - offset[who], within)
+    for (name, nbytes), parts in buckets.items():
+        owner_of, entries, starting, ending = (np.concatenate([part[i] for part in parts]) for i in range(4))
+        pair = _coincide(owner_of, ending - offset[owner_of], within)
         if not len(pair):
             continue
-        own = pair.ravel()
-        for column, values in zip(
-            columns,
-            (np.repeat(np.arange(len(pair)), 2) + count, who[own], entry[own], start[own], end[own]),
-            strict=True,
-        ):
+        both = pair.ravel()
+        numbers = np.repeat(np.arange(len(pair)), 2) + count
+        fresh = (numbers, owner_of[both], entries[both], starting[both], ending[both])
+        for column, values in zip(columns, fresh, strict=True):
             column.append(values)
         owner.append(np.full(len(pair), len(keys)))
-        keys.append((name if isinstance(name, str) else _listed(name, 4), None, "send_recv", size))
+        keys.append((name if isinstance(name, str) else _listed(name, 4), None, "send_recv", nbytes))
         count += len(pair)
     merged = [np.concatenate(column) for column in columns]
     return _Flat(merged[0], merged[1], merged[2], merged[3], merged[4], keys, np.concatenate(owner), count)

@@ -165,7 +165,7 @@ def _levels(who: Whole, instance: Whole, target: Whole, ranks: int) -> tuple[Who
     after = [0] * (len(who) + 1)
     members = np.bincount(instance, minlength=count).tolist()
     waiting: list[list[int]] = [[] for _ in range(count)]
-    out = []
+    out: list[int] = []
     for rank, collective, wakes in zip(who.tolist(), instance.tolist(), target.tolist(), strict=True):
         level = max(latest[rank] + 1, after[len(out)])
         latest[rank] = level

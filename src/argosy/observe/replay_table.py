@@ -75,7 +75,7 @@ class TableReplay:
         clocks = self._pipeline(durations, clocks)
         for name in self.after:
             clocks = self._synchronised(name, durations, clocks)
-        return np.max(np.stack(clocks), axis=(0, 2))
+        return np.asarray(np.max(np.stack(clocks), axis=(0, 2)))
 
     @cached_property
     def actual_s(self) -> Floats:
@@ -113,7 +113,8 @@ class TableReplay:
 
         Peers of one replica's stage are the same stage of the others; peers of a stage are the other stages.
         """
-        at, who = int(np.flatnonzero(self.stages == stage)[0]), slice(None)
+        at = int(np.flatnonzero(self.stages == stage)[0])
+        who: int | slice = slice(None)
         compute = {}
         for name, times in self.measured.compute.items():
             changed = times.copy()

@@ -153,7 +153,7 @@ def markdown(answer: Mapping[str, Any]) -> str:
             f"**{number}. {finding['id']}** ({finding['severity']}, confidence {finding['confidence']:.2f}): {finding['title']}",
             "",
         ]
-        told = [
+        rows = [
             ("to blame", culprit(finding)),
             ("costs", cost(finding)),
             ("bound", bound(finding)),
@@ -161,17 +161,17 @@ def markdown(answer: Mapping[str, Any]) -> str:
             ("seen", "; ".join(finding.get("causes") or [])),
             ("evidence", ", ".join(f"`{place(each)}`" for each in finding["evidence"][:4])),
         ]
-        out += [f"- {name}: {text}" for name, text in told if text]
-    if rows := lines(answer["ledger"]):
+        out += [f"- {name}: {text}" for name, text in rows if text]
+    if tree := lines(answer["ledger"]):
         shown = [
             ["&nbsp;" * 3 * depth + name, gpu_time(amount), write.percent(share)]
-            for depth, name, amount, share in rows
+            for depth, name, amount, share in tree
         ]
         out += ["", *table(["where the time went", "", "share"], shown)]
-    if rows2 := comparison(answer):
+    if planned_rows := comparison(answer):
         shown = [
             [name, *(write.duration(abs(value)) for value in (seen, planned)), f"{1e3 * delta:+,.3g} ms"]
-            for name, seen, planned, delta in rows2
+            for name, seen, planned, delta in planned_rows
         ]
         out += ["", *table(["a step", "observed", "planned", "difference"], shown)]
     return "\n".join(out) + "\n"
