@@ -30,6 +30,9 @@ def diagnose(
     html: Annotated[
         Path | None, typer.Option("--html", help="Also write a page with pictures to this file.")
     ] = None,
+    pictures: Annotated[
+        Path | None, typer.Option("--pictures", help="Also write every chart to this folder, as SVG and PNG.")
+    ] = None,
     perfetto: Annotated[
         Path | None,
         typer.Option("--perfetto", help="Also write the aligned ranks as a trace for ui.perfetto.dev."),
@@ -78,6 +81,11 @@ def diagnose(
 
         html.write_text(diagnosis_html(answer), encoding="utf-8")
         print(f"argosy: wrote {html}", file=sys.stderr)
+    if pictures is not None:
+        from argosy.report.pictures import write_pictures
+
+        for file in write_pictures(answer, pictures):
+            print(f"argosy: wrote {file}", file=sys.stderr)
     if perfetto is not None:
         from argosy.report.perfetto import observed, write
 

@@ -18,6 +18,9 @@ def facility(
     html: Annotated[
         Path | None, typer.Option("--html", help="Also write a page with the pictures to this file.")
     ] = None,
+    pictures: Annotated[
+        Path | None, typer.Option("--pictures", help="Also write every chart to this folder, as SVG and PNG.")
+    ] = None,
     draws: Annotated[
         int, typer.Option("--draws", min=100, max=100_000, help="Joint draws of the facts.")
     ] = 500,
@@ -39,5 +42,10 @@ def facility(
 
         html.write_text(facility_html(payload), encoding="utf-8")
         print(f"argosy: wrote {html}", file=sys.stderr)
+    if pictures is not None:
+        from argosy.report.pictures import write_pictures
+
+        for file in write_pictures(payload, pictures):
+            print(f"argosy: wrote {file}", file=sys.stderr)
     if payload["verdict"]["status"] == "infeasible":
         raise typer.Exit(INFEASIBLE)

@@ -17,6 +17,9 @@ def plan(
     html: Path | None = typer.Option(
         None, "--html", help="Also write a self-contained HTML report to this file."
     ),
+    pictures: Path | None = typer.Option(
+        None, "--pictures", help="Also write every chart to this folder, as SVG and PNG."
+    ),
     markdown: bool = typer.Option(False, "--md", help="Print the plan as Markdown, for a pull request."),
     draws: int = typer.Option(
         2000, "--draws", min=100, max=100_000, help="Joint draws of facts, model residuals and failures."
@@ -46,6 +49,11 @@ def plan(
 
         html.write_text(report.plan_html(payload), encoding="utf-8")
         print(f"argosy: wrote {html}", file=sys.stderr)
+    if pictures is not None:
+        from argosy.report.pictures import write_pictures
+
+        for file in write_pictures(payload, pictures):
+            print(f"argosy: wrote {file}", file=sys.stderr)
     for result in missed:
         print(f"argosy: assertion missed: {result.message}", file=sys.stderr)
     if payload["verdict"]["status"] == "infeasible":

@@ -33,6 +33,9 @@ def serving(
     html: Annotated[
         Path | None, typer.Option("--html", help="Also write a page with charts to this file.")
     ] = None,
+    pictures: Annotated[
+        Path | None, typer.Option("--pictures", help="Also write every chart to this folder, as SVG and PNG.")
+    ] = None,
     markdown: Annotated[bool, typer.Option("--md", help="Print Markdown, for a pull request.")] = False,
 ) -> None:
     """Size an inference fleet: replicas, spares, latencies, dollars per million tokens, under a trace."""
@@ -59,6 +62,11 @@ def serving(
 
         html.write_text(serving_html(answer), encoding="utf-8")
         _tell(f"wrote {html}")
+    if pictures is not None:
+        from argosy.report.pictures import write_pictures
+
+        for file in write_pictures(answer, pictures):
+            print(f"argosy: wrote {file}", file=sys.stderr)
     others = [each.name for each in loaded.serving if each.name != answer["name"]]
     if others and service is None:
         _tell(f"the scenario also has {', '.join(others)}: --service NAME")

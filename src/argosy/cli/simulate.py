@@ -19,6 +19,9 @@ def simulate(
     job: Annotated[str | None, typer.Option("--job", help="The training job (default: the first).")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON and nothing else.")] = False,
     html: Annotated[Path | None, typer.Option("--html", help="Also write charts to this file.")] = None,
+    pictures: Annotated[
+        Path | None, typer.Option("--pictures", help="Also write every chart to this folder, as SVG and PNG.")
+    ] = None,
     advice: Annotated[
         bool, typer.Option("--advice/--no-advice", help="What to fix first; spares and interval curves.")
     ] = True,
@@ -48,6 +51,11 @@ def simulate(
 
         html.write_text(lives_html(answer), encoding="utf-8")
         print(f"argosy: wrote {html}", file=sys.stderr)
+    if pictures is not None:
+        from argosy.report.pictures import write_pictures
+
+        for file in write_pictures(answer, pictures):
+            print(f"argosy: wrote {file}", file=sys.stderr)
     if not answer["finishes"]:
         raise typer.Exit(INFEASIBLE)
 

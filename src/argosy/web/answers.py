@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from argosy.report import charts
+from argosy.report.pictures import pictures
 from argosy.spec.sealed import loads_sealed
 
 DRAWS = 2000
@@ -40,23 +41,25 @@ def what_if(text: str, layouts: dict[str, list[dict[str, Any]]]) -> dict[str, An
 
 
 def plan_charts(payload: dict[str, Any]) -> dict[str, Any]:
-    """The pictures of a plan by name, as Vega-Lite specifications; jobs' pictures by the job's name."""
-    found: dict[str, Any] = {"jobs": {}, "fabrics": []}
-    if payload.get("ledger"):
-        found["ledger"] = charts.specification(charts.ledger_waterfall(payload))
-    if any(row["p50"] for row in payload["headline"]):
-        found["intervals"] = charts.specification(charts.headline_intervals(payload))
-    for job in payload["training"]:
-        ranking = charts.layout_ranking(job)
-        found["jobs"][job["name"]] = {
-            "step": charts.specification(charts.step_breakdown(job)),
-            "memory": charts.specification(charts.memory_bar(job)),
-            **({"layouts": charts.specification(ranking)} if ranking is not None else {}),
-        }
-    found["fabrics"] = [
-        charts.specification(charts.fabric_drawing(each)) for each in payload["fabrics"] if each["tiers"]
-    ]
-    return found
+    """The pictures of a plan, as Vega-Lite specifications; jobs' pictures by the job's name, fabrics' in their order."""
+    found = _drawn(pictures(payload))
+    return {
+        **{name: found[name] for name in ("ledger", "intervals") if name in found},
+        "jobs": {
+            job["name"]: {
+                name: found[f"{job['name']} {name}"]
+                for name in ("step", "memory", "layouts")
+                if f"{job['name']} {name}" in found
+            }
+            for job in payload["training"]
+        },
+        "fabrics": [found.get(f"{each['role']} fabric") for each in payload["fabrics"]],
+    }
+
+
+def _drawn(found: dict[str, charts.Chart]) -> dict[str, Any]:
+    """Charts as Vega-Lite specifications."""
+    return {name: charts.specification(each) for name, each in found.items()}
 
 
 def layouts(text: str, job: str | None) -> dict[str, Any]:
@@ -84,35 +87,17 @@ def timeline(text: str, job: str | None) -> dict[str, Any]:
 def life(text: str, replications: int) -> dict[str, Any]:
     """Simulated lives of a job, and their charts."""
     from argosy.planning.simulation import simulate
-    from argosy.report.lives import life_charts
 
     answer = simulate(loads_sealed(text), replications)
-    return {
-        "life": answer,
-        "charts": {
-            name: charts.specification(each) for name, each in life_charts(answer).items() if each is not None
-        },
-    }
+    return {"life": answer, "charts": _drawn(pictures(answer))}
 
 
 def facility(text: str) -> dict[str, Any]:
     """The facility second by second and month by month, and its charts."""
-    from argosy.planning.facility import facility_payload as run
-    from argosy.report import facility_charts as drawn
+    from argosy.planning.facility import facility_payload
 
-    answer = run(loads_sealed(text))
-    pictures = {
-        "tree": drawn.tree_icicle,
-        "waveform": drawn.waveform,
-        "spectrum": drawn.spectrum,
-        "pue": drawn.pue_by_month,
-        "cap": drawn.cap_gain,
-    }
-    found = {name: chart(answer) for name, chart in pictures.items()} if answer.get("tree") else {}
-    return {
-        "facility": answer,
-        "charts": {name: charts.specification(each) for name, each in found.items() if each is not None},
-    }
+    answer = facility_payload(loads_sealed(text))
+    return {"facility": answer, "charts": _drawn(pictures(answer))}
 
 
 def compare(a: str, b: str) -> dict[str, Any]:
@@ -191,12 +176,12 @@ def diagnose(folder: str, text: str | None) -> dict[str, Any]:
     answer = _by_name(
         run([Path(folder)], None if text is None else loads_sealed(text)).to_dict(), f"{folder}/"
     )
-    pictures = diagnosis_charts.charts(answer)
+    found = pictures(answer)
     return {
         "diagnosis": answer,
         "headline": diagnosis.headline(answer),
-        "charts": {name: charts.specification(each) for name, each in pictures.items()},
-        "captions": {name: diagnosis_charts.caption(name, answer) for name in pictures},
+        "charts": _drawn(found),
+        "captions": {name: diagnosis_charts.caption(name, answer) for name in found},
     }
 
 
@@ -214,17 +199,14 @@ def serving(text: str) -> dict[str, Any]:
     from argosy.facts import FactError
     from argosy.planning.serving import serving_payload
     from argosy.report import serving as told
-    from argosy.report import serving_html as drawn
 
     scenario = loads_sealed(text)
     if not scenario.serving:
         raise FactError(f"{scenario.name} has no service; add serving:")
-    services, pictures = [], {}
-    for service in scenario.serving:
-        entry = serving_payload(scenario, service.name)
-        services.append({**entry, "sentences": told.sentences(entry)})
-        found = {"over time": drawn.over_time(entry), "cost against latency": drawn.front(entry)}
-        pictures[service.name] = {
-            name: charts.specification(each) for name, each in found.items() if each is not None
-        }
-    return {"services": services, "charts": pictures}
+    entries = [serving_payload(scenario, service.name) for service in scenario.serving]
+    return {
+        "services": [
+            {**entry, "sentences": told.sentences(entry) if entry["fleet"] else []} for entry in entries
+        ],
+        "charts": {entry["name"]: _drawn(pictures(entry)) for entry in entries},
+    }
