@@ -17,6 +17,7 @@ from argosy.validation.models import Skipped
 from argosy.validation.rows import Row, read_table
 from argosy.validation.serving_accuracy import document
 from argosy.validation.serving_cases import _layout, serving_case
+from argosy.validation.serving_contradictions import SAME, mark_contradicted
 from argosy.validation.serving_flags import flag
 from argosy.validation.serving_groups import held_out
 from argosy.validation.serving_parameters import PARAMETERS
@@ -80,6 +81,23 @@ def test_rows_that_contradict_themselves_are_flagged(table: Path) -> None:
     assert [bool(flag(case)) for case in cases] == [False, False, True, True]
     assert "batch limit is not stated" in flag(cases[2])
     assert "several replicas" in flag(cases[3])
+
+
+def test_more_clients_and_less_time_is_a_contradiction() -> None:
+    def row(row_id: str, clients: float, tpot: float, flagged: str | None = None) -> dict[str, object]:
+        same = dict.fromkeys(SAME, "x")
+        own = {
+            "row_id": row_id,
+            "status": "ok",
+            "concurrency": clients,
+            "measured_tpot_ms": tpot,
+            "flag": flagged,
+        }
+        return {**same, **own}
+
+    rows = [row("a", 8, 10.0), row("b", 16, 30.0), row("c", 32, 15.0), row("d", 64, 5.0, "queued")]
+    mark_contradicted(rows)
+    assert [each["contradicted"] for each in rows] == [None, "c", None, None]
 
 
 @pytest.mark.parametrize(

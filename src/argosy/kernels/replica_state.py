@@ -100,7 +100,13 @@ def new_requests(
 
 def new_pool(replicas: int, settings: ReplicaSettings, log_size: int, priorities: int = 1) -> Pool:
     """Idle replicas at time 0; `log_size`: at least the number of times that requests can leave."""
-    f, i = (lambda: np.zeros(replicas)), (lambda: np.zeros(replicas, np.int64))
+
+    def f() -> np.ndarray:
+        return np.zeros(replicas)
+
+    def i() -> np.ndarray:
+        return np.zeros(replicas, np.int64)
+
     room = replicas * settings.max_batch
     return Pool(
         f(), i(), i(), i(), f(), f(), f(), np.full(replicas, NOBODY), i(), f(), f(), i(), f(), f(), f(),

@@ -33,7 +33,7 @@ class Engine:
     memory_fraction: float = 0.9
     fraction_of_free: bool = False
     max_batch: int = 1024
-    max_tokens: int = 8192
+    max_tokens: Any = 8192  # int, or an array where many loads are asked at once
     mixed: bool = True
     reserve_output: bool = False
 

@@ -11,6 +11,7 @@ the experts that its tokens touch: E·(1 − (1 − k/E)^T) for uniform routing.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -156,19 +157,20 @@ class Roofline:
 
     @cached_property
     def grade(self) -> str:
-        """`measured-like` where accelerator, engine and kind of model were fitted; `interpolated` where the accelerator
-        has relatives among them; else `extrapolated`.
+        """`measured-like` where model, accelerator and engine were fitted; `interpolated` where the kind of model, the
+        accelerator's generation and the engine were; else `extrapolated`.
         """
-        fitted, curves = engines_table()["fitted"], self.device.curves
-        known = self.kind in fitted.get("kinds", ()) and self.engine.name in fitted.get("engines", ())
-        if known and self.device.name in fitted.get("accelerators", ()) and self.speculation is None:
+        fitted = engines_table()["fitted"]
+
+        def among(name: str, value: str) -> bool:
+            return value in fitted.get(name, ())
+
+        if self.speculation or not among("engines", self.engine.name):
+            return "extrapolated"
+        if among("models", self.model.name) and among("accelerators", self.device.name):
             return "measured-like"
-        near = self.device.generation in fitted.get("generations", ()) and curves.relative_of is None
-        return (
-            "interpolated"
-            if known and (near or self.device.generation in fitted.get("generations", ()))
-            else "extrapolated"
-        )
+        near = among("kinds", self.kind) and among("generations", self.device.generation)
+        return "interpolated" if near else "extrapolated"
 
     @property
     def residual_sigma(self) -> float:
@@ -272,8 +274,7 @@ class Roofline:
     def _product_s(self, product: Product, rows: Array) -> Array:
         """A dense product: the larger of compute (kernel curve, rows in tiles of 16 to 128) and bytes."""
         fmt, stored = self._format(product)
-        curve = replace(product_curve(self.device.curves, fmt), overhead_s=0.0)
-        compute = product_time(curve, self.device.peak(fmt), np.inf, rows, product.n, product.k)
+        compute = self._fastest(product_time, fmt, False, rows, product.n, product.k)
         compute = compute * tile_share(rows) / self.engine.compute_efficiency
         moved = (
             np.minimum(rows, 1.0) * product.n * product.k * stored
@@ -291,15 +292,23 @@ class Roofline:
         fmt, stored = self._format(product)
         touched, rows = busiest_rank(moe, product.experts, self.layout.ep, tokens)
         each = rows / np.maximum(touched, 1e-9)
-        curves = self.device.curves
-        curve = replace(product_curve(curves, fmt, grouped=True), overhead_s=0.0)
-        compute = grouped_product_time(
-            curve, self.device.peak(fmt), np.inf, each, product.n, product.k, touched
-        )
+        compute = self._fastest(grouped_product_time, fmt, True, each, product.n, product.k, touched)
         compute = compute * grouped_tile_share(each) / self.engine.expert_compute_efficiency
         moved = touched * product.n * product.k * stored + rows * (product.n + product.k) * ACTIVATION_BYTES
         seconds = np.maximum(compute, moved / (self.device.memory_bandwidth * self.engine.expert_efficiency))
         return seconds / self._format_rate(self.precision)
+
+    def _fastest(self, law: Callable[..., Array], fmt: str, grouped: bool, *shape: Array) -> Array:
+        """Compute seconds of a product in its format, not slower than in BF16.
+
+        The curves of narrow formats were fitted to products with k of 1,024 and more; at the small k that parallelism
+        leaves, their start-up would have them slower than BF16, which no library takes.
+        """
+        times = []
+        for each in dict.fromkeys((fmt, "bf16")):
+            curve = replace(product_curve(self.device.curves, each, grouped), overhead_s=0.0)
+            times.append(law(curve, self.device.peak(each), np.inf, *shape))
+        return np.minimum.reduce(times)
 
     def head_s(self, rows: Array) -> Array:
         """The output projection for `rows` tokens, in BF16."""

@@ -15,6 +15,7 @@ import math
 import sys
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -74,7 +75,7 @@ def batches(rows: Iterable[Row], hidden: bool | None) -> list[Batch]:
 
 def with_numbers(engine: Engine, numbers: dict[str, float]) -> Engine:
     """The engine with the fitted numbers that concern it, by path."""
-    changes = {}
+    changes: dict[str, Any] = {}
     for owner in ("any", engine.name):
         changes |= {p.field: numbers[p.path] for p in PARAMETERS if p.owner == owner and p.path in numbers}
     return replace(engine, **changes)
@@ -121,23 +122,27 @@ def residuals(found: list[Batch], vector: np.ndarray, parameters: tuple[Paramete
     return np.concatenate([rows, prior])
 
 
+def _residuals(found: list[Batch], vector: np.ndarray) -> np.ndarray:
+    return residuals(found, vector, PARAMETERS)
+
+
 def fit(
     found: list[Batch], begin: np.ndarray | None = None, evaluations: int = 12
 ) -> tuple[np.ndarray, np.ndarray]:
     """Fitted logarithms of the parameters (P,) and their standard errors (P,)."""
     start = np.log([p.start for p in PARAMETERS]) if begin is None else begin
     top = np.array([math.log(p.most) if math.isfinite(p.most) else np.inf for p in PARAMETERS])
-    solved = least_squares(
-        lambda x: residuals(found, x, PARAMETERS),
+    solved: Any = least_squares(
+        partial(_residuals, found),
         np.minimum(start, top - 1e-3),
         bounds=(-np.inf, top),
         loss="soft_l1",
         f_scale=SOFT,
-        diff_step=1e-3,
+        diff_step=np.full(len(PARAMETERS), 1e-3),
         max_nfev=evaluations,
     )
     count = max(np.count_nonzero(solved.fun) - len(PARAMETERS), 1)
-    covariance = np.linalg.pinv(solved.jac.T @ solved.jac) * 2 * solved.cost / count
+    covariance: np.ndarray = np.linalg.pinv(solved.jac.T @ solved.jac) * 2 * solved.cost / count
     return solved.x, np.sqrt(np.diag(covariance))
 
 
@@ -220,18 +225,23 @@ def table_of(rows: list[Row], command: str) -> dict[str, Any]:
 
 
 def _sigmas(errors: dict[str, np.ndarray]) -> dict[str, float]:
-    both = np.concatenate([errors["tpot_ms"], errors["output_tok_s_per_gpu"]])
-    return {"decode": sigma(both), "first_token": sigma(errors["ttft_ms"])}
+    """Spread of iterations, of throughput at the largest batch, and of the time to first token."""
+    return {
+        "decode": sigma(errors["tpot_ms"]),
+        "throughput": sigma(errors["output_tok_s_per_gpu"]),
+        "first_token": sigma(errors["ttft_ms"]),
+    }
 
 
 def fitted_groups(found: list[Batch]) -> dict[str, list[str]]:
-    """What the fit saw: accelerators, generations, engines, kinds of model."""
+    """What the fit saw: accelerators, generations, engines, kinds of model, models."""
     providers = [batch.provider for batch in found]
     return {
         "accelerators": sorted({p.device.name for p in providers}),
         "generations": sorted({p.device.generation for p in providers}),
         "engines": sorted({p.engine.name for p in providers}),
         "kinds": sorted({p.kind for p in providers}),
+        "models": sorted({p.model.name for p in providers}),
     }
 
 

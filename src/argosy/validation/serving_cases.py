@@ -6,6 +6,7 @@ import math
 import re
 from dataclasses import dataclass
 from functools import cache
+from typing import Any
 
 from argosy.facts import FactError, load_catalog
 from argosy.serving import ReplicaLayout, Roofline, roofline
@@ -133,7 +134,7 @@ def _provider(
     attention: str,
     max_batch: int | None,
 ) -> Roofline:
-    changes = {} if max_batch is None else {"max_batch": max_batch}
+    changes: dict[str, Any] = {} if max_batch is None else {"max_batch": max_batch}
     return roofline(
         model,
         accelerator,

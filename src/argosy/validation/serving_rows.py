@@ -14,6 +14,7 @@ from argosy.validation.fit_serving import PROMPTS_PER_CLIENT, TTFT_CLIENTS
 from argosy.validation.models import Skipped
 from argosy.validation.rows import Row
 from argosy.validation.serving_cases import ServingCase, serving_case
+from argosy.validation.serving_contradictions import mark_contradicted
 from argosy.validation.serving_flags import flag
 from argosy.validation.serving_groups import held_out
 from argosy.validation.summary import statistics, summarise
@@ -41,6 +42,10 @@ def predict_serving_row(row: Row, number: int) -> dict[str, Any]:
         "precision": row.text("precision"),
         "n_gpus": row.count("n_gpus"),
         "kind": row.text("kind"),
+        "engine": row.text("engine"),
+        "input_tokens": row.number("isl"),
+        "output_tokens": row.number("osl"),
+        "concurrency": row.number("concurrency"),
     }
     try:
         case = serving_case(row)
@@ -95,7 +100,7 @@ def _compared(case: ServingCase, steady: Steady) -> dict[str, Any]:
 
 def interval(provider: Roofline, case: ServingCase, key: str, value: float) -> tuple[float, float]:
     """The predicted 90 % interval by the grade's residuals, cut where no engine can go."""
-    kind = "first_token" if key == "ttft_ms" else "decode"
+    kind = {"ttft_ms": "first_token", "tpot_ms": "decode"}.get(key, "throughput")
     spread = math.exp(NORMAL_90 * engines_table()["residuals"].get(provider.grade, {}).get(kind, 0.3))
     low, high = value / spread, value * spread
     if key == "tpot_ms":
@@ -105,8 +110,10 @@ def interval(provider: Roofline, case: ServingCase, key: str, value: float) -> t
 
 
 def predict_serving_rows(rows: Iterable[Row]) -> list[dict[str, Any]]:
-    """All rows, in order."""
-    return [predict_serving_row(row, number) for number, row in enumerate(rows)]
+    """All rows, in order; those that another row contradicts are marked, and scored like any other."""
+    answers = [predict_serving_row(row, number) for number, row in enumerate(rows)]
+    mark_contradicted(answers)
+    return answers
 
 
 def serving_summary(answers: list[dict[str, Any]]) -> dict[str, Any]:
