@@ -23,11 +23,11 @@ schema = schemathesis.openapi.from_dict(create_app(Limits(workers=1)).openapi())
 @schema.parametrize()
 @settings(max_examples=8, **QUIET)
 def test_no_request_is_a_bug(case, server):
-    case.call_and_validate(base_url=server, checks=CHECKS)
+    case.call_and_validate(base_url=server, checks=CHECKS, timeout=120)
 
 
 @pytest.mark.slow
 @schema.parametrize()
 @settings(max_examples=150, **QUIET)
 def test_no_request_is_a_bug_many(case, server):
-    case.call_and_validate(base_url=server, checks=CHECKS)
+    case.call_and_validate(base_url=server, checks=CHECKS, timeout=120)
