@@ -75,11 +75,11 @@ def plan(
         from argosy.planning import together  # its simulation is compiled: only for those who serve
 
         served = together.plan_services(setting, seed, tell)
-        rest = together.budget(setting, served) or together.remainder(setting, served)
-        if isinstance(rest, Verdict):
-            verdicts = [rest, *(each.verdict for each in served)]
+        left = together.budget(setting, served) or together.remainder(setting, served)
+        if isinstance(left, Verdict):
+            verdicts = [left, *(each.verdict for each in served)]
             return _without_run(setting, together.merged(verdicts), served)
-        setting = rest.setting
+        setting, rest = left.setting, left
     jobs: list[JobPlan] = []
     for given in scenario.training:
         check_format(setting, given)

@@ -23,13 +23,13 @@ def hourly_load(each: ServicePlan) -> np.ndarray:
     """The service's load by hour of the day, 1 at its peak: the scenario's factors, or the trace's hours (flat if shorter)."""
     factors = each.given.traffic.diurnal
     if factors:
-        return np.asarray(factors, float) / max(factors)
+        return np.asarray(np.asarray(factors, float) / max(factors))
     trace = each.asked.traces[0]
     if trace.horizon_s < HOURS * 3600.0:
         return np.ones(HOURS)
     hours = (trace.arrival_s // 3600.0).astype(int) % HOURS
     counts = np.bincount(hours, minlength=HOURS).astype(float)
-    return counts / counts.max()
+    return np.asarray(counts / counts.max())
 
 
 def gpus_by_hour(each: ServicePlan, node_size: int) -> np.ndarray:
@@ -39,7 +39,7 @@ def gpus_by_hour(each: ServicePlan, node_size: int) -> np.ndarray:
     load, total = hourly_load(each), np.zeros(HOURS)
     for needed, all_, pool in zip(best.needed, best.replicas, best.option.kinds, strict=True):
         total += (np.maximum(np.ceil(np.round(needed * load, 9)), 1.0) + all_ - needed) * pool.provider.gpus
-    return np.minimum(np.ceil(total / node_size) * node_size, each.whole_gpus)
+    return np.asarray(np.minimum(np.ceil(total / node_size) * node_size, each.whole_gpus))
 
 
 def shared_fleet(

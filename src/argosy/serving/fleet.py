@@ -118,7 +118,7 @@ class FleetRun:
     @property
     def done(self) -> np.ndarray:
         """Which requests were served to the end."""
-        return self.end == records.DONE
+        return np.asarray(self.end == records.DONE)
 
     @property
     def ttft_s(self) -> np.ndarray:
@@ -176,10 +176,21 @@ def simulate(
     series = tuple(world["series"][p :: len(pools)][:used] for p in range(len(pools)))
     first = np.where(rows["first"] >= 0.0, rows["first"], np.nan)
     finish = np.where(rows["end"] != records.UNFINISHED, rows["finish"], np.nan)
+    ends, tries, luck = (rows[name].copy() for name in ("end", "tries", "home"))
     return FleetRun(
-        requests, first, finish, *(rows[name].copy() for name in ("end", "tries", "home")), world["book"], series, tuple(pools),
-        float(end), policy.request_s, spent,
-    )  # fmt: skip
+        requests,
+        first,
+        finish,
+        ends,
+        tries,
+        luck,
+        world["book"],
+        series,
+        tuple(pools),
+        float(end),
+        policy.request_s,
+        spent,
+    )
 
 
 def simulate_seeds(

@@ -40,8 +40,8 @@ class Scaled:
 
 def scaled_option(option: Option, factor: float) -> Option:
     """The option with iterations of all its pools `factor` times as long."""
-    first = replace(option.replica, provider=Scaled(option.replica.provider, factor))  # type: ignore[arg-type]
+    first = replace(option.replica, provider=Scaled(option.replica.provider, factor))
     if option.decode is None:
         return replace(option, replica=first)
-    second = replace(option.decode, provider=Scaled(option.decode.provider, factor))  # type: ignore[arg-type]
+    second = replace(option.decode, provider=Scaled(option.decode.provider, factor))
     return replace(option, replica=first, decode=second)

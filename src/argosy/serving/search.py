@@ -88,8 +88,8 @@ def search(
         if everything:
             points += _sizes(service, chosen, executor)
         chosen = size(service, chosen.option, executor, whole=True)
-    told = _gentlest(faults)
-    return Found(chosen, tuple(points), excluded, told if not able else (), len(options))
+    gentlest = _gentlest(faults) if not able else ()
+    return Found(chosen, tuple(points), excluded, gentlest, len(options))
 
 
 def _out(service: Service, option: Option) -> str | None:
@@ -143,7 +143,7 @@ def _sizes(service: Service, best: Sized, executor: Executor | None) -> list[Poi
 
 def front(points: Sequence[Point]) -> list[Point]:
     """The points that no other one beats or equals in accelerators, time to first token and time per token at once."""
-    kept = []
+    kept: list[Point] = []
     for one in points:
         mine = (one.gpus, one.ttft_s, one.tpot_s)
         beaten = any(

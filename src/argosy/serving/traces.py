@@ -147,7 +147,8 @@ def _columns(file: Any, path: Path, faults: _Faults, longest: int | None) -> tup
     for line, fields, row, form in _rows(file, path):
         place = _Place(fields, row)
         at = _time(row, form, line, place, faults)
-        lengths = [_length(row, name, line, place, faults, 1) for name in (form.prompt, form.answer)]
+        prompt = _length(row, form.prompt, line, place, faults, 1)
+        answer = _length(row, form.answer, line, place, faults, 1)
         prefix = _prefix(row, form, line, place, faults, seen)
         urgency = 0
         if form.priority and row.get(form.priority) not in (None, ""):
@@ -157,18 +158,16 @@ def _columns(file: Any, path: Path, faults: _Faults, longest: int | None) -> tup
                 faults.add(line, place.column(form.arrival), form.arrival, f"{row[form.arrival]} is before the line above",
                            "sort the trace by time")  # fmt: skip
             before = max(before, at)
-        if longest and None not in lengths and sum(lengths) > longest:  # type: ignore[arg-type]
-            message = f"{lengths[0]} + {lengths[1]} tokens exceed the model's {longest}"
-            faults.add(
-                line, place.column(form.prompt), form.prompt, message, "shorten it, or raise serving.context"
-            )
-        if at is None or None in lengths or faults.count:
+        if at is None or prompt is None or answer is None:
             continue
-        for column, value in zip(
-            kept,
-            (at, *lengths, min(prefix, lengths[0]), urgency, str(row.get(form.model) or "")),
-            strict=True,
-        ):  # type: ignore[type-var]
+        if longest and prompt + answer > longest:
+            message = f"{prompt} + {answer} tokens exceed the model's {longest}"
+            instead = "shorten it, or raise serving.context"
+            faults.add(line, place.column(form.prompt), form.prompt, message, instead)
+        if faults.count:
+            continue
+        values = (at, prompt, answer, min(prefix, prompt), urgency, str(row.get(form.model) or ""))
+        for column, value in zip(kept, values, strict=True):
             column.append(value)
     return kept
 

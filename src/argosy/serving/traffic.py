@@ -117,10 +117,10 @@ def _gaps(stream: np.random.Generator, count: int, cv: float) -> np.ndarray:
     if cv == 0.0:
         return np.ones(count)
     if cv <= 1.0:
-        return stream.gamma(1.0 / cv**2, cv**2, count)
+        return np.asarray(stream.gamma(1.0 / cv**2, cv**2, count))
     fast = 0.5 * (1.0 + np.sqrt((cv**2 - 1.0) / (cv**2 + 1.0)))  # balanced means (Whitt 1982)
     quick = stream.random(count) < fast
-    return stream.exponential(1.0, count) / np.where(quick, 2.0 * fast, 2.0 * (1.0 - fast))
+    return np.asarray(stream.exponential(1.0, count) / np.where(quick, 2.0 * fast, 2.0 * (1.0 - fast)))
 
 
 def _stretched(at: np.ndarray, diurnal: tuple[float, ...]) -> np.ndarray:
@@ -130,12 +130,12 @@ def _stretched(at: np.ndarray, diurnal: tuple[float, ...]) -> np.ndarray:
     factors = np.asarray(diurnal, float) / np.mean(diurnal)
     passed = np.concatenate([[0.0], np.cumsum(factors) * 3600.0])
     days, rest = np.divmod(at, DAY_S)
-    return days * DAY_S + np.interp(rest, passed, np.arange(25) * 3600.0)
+    return np.asarray(days * DAY_S + np.interp(rest, passed, np.arange(25) * 3600.0))
 
 
 def _weights(parts: tuple[LengthShape, ...]) -> np.ndarray:
     given = np.array([each.weight for each in parts])
-    return given / given.sum()
+    return np.asarray(given / given.sum())
 
 
 def _lengths(
@@ -144,4 +144,4 @@ def _lengths(
     mean, cv = (np.array([getattr(each, name) for each in parts])[which] for name in ("mean", "cv"))
     spread = np.sqrt(np.log1p(cv**2))
     drawn = mean * np.exp(spread * stream.standard_normal(len(which)) - spread**2 / 2.0)
-    return np.clip(np.rint(drawn), 1, longest).astype(np.int64)
+    return np.asarray(np.clip(np.rint(drawn), 1, longest), np.int64)
