@@ -217,7 +217,5 @@ def contradiction(family: Family, strength: float, folder: Path, rng: np.random.
     elif strength == 2:
         machines.write_nccl_tests(folder / "all_reduce.txt", family, job, 3.0)
     else:
-        logs.write_log(
-            "torchtitan", folder / "train.log", job, Life(usual(job, 100, rng), mfu_factor=2.6), rng
-        )
+        logs.write_log("torchtitan", folder / "train.log", job, Life(usual(job, 100, rng), mfu=1.3), rng)
     return Happened((Expected(("contradiction",)),))

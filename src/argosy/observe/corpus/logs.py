@@ -19,7 +19,7 @@ from argosy.observe.corpus.kineto import EPOCH_S
 class Life:
     """A run as its log tells it: seconds of every iteration (n,), and by iteration what else took time: `saves` s,
     `restarts` {iteration at which it died: (iteration it went on from, seconds until then)}, `collections` and `compilations` s.
-    `timers`: name → s of the mean step; `series`: name → s by iteration (n,), beside them; `every`: iterations per line; `recompute`: none, selective or full.
+    `timers`: name → s of the mean step; `series`: name → s by iteration (n,), beside them; `every`: iterations per line; `recompute`: none, selective or full; `mfu`: what is printed instead of the true one.
     """
 
     step_s: np.ndarray
@@ -31,7 +31,7 @@ class Life:
     series: Mapping[str, np.ndarray] = field(default_factory=dict)
     every: int = 1
     recompute: str = "none"
-    mfu_factor: float = 1.0
+    mfu: float | None = None
 
 
 @dataclass(frozen=True)
@@ -204,7 +204,11 @@ def _torchtitan(job: Healthy, life: Life, rng: np.random.Generator) -> Iterator[
     for at in moments(life):
         if at.kind == "start":
             yield said(at.time_s, f"Starting job: {work.model} training")
-            yield said(at.time_s, f"Building 1-D device mesh with ['dp_shard'], [{work.dp}]")
+            mesh = {"pp": work.pp, "dp_shard": work.dp, "tp": work.tp}
+            mesh = {name: size for name, size in mesh.items() if size > 1}
+            yield said(
+                at.time_s, f"Building {len(mesh)}-D device mesh with {list(mesh)}, {list(mesh.values())}"
+            )
             yield said(
                 at.time_s,
                 f"\x1b[34mModel llama3 {work.model} \x1b[31msize: {job.parameters + job.vocabulary * job.hidden:,.0f} total parameters\x1b[39m",
@@ -229,7 +233,7 @@ def _torchtitan(job: Healthy, life: Life, rng: np.random.Generator) -> Iterator[
         elif at.kind == "step":
             tps = job.tokens / at.seconds / work.gpus
             tflops = tps * per_token / 1e12
-            mfu = tps * per_token / job.peak_flops * 100 * life.mfu_factor
+            mfu = tps * per_token / job.peak_flops * 100 if life.mfu is None else 100 * life.mfu
             if at.iteration in life.collections:
                 yield said(
                     at.time_s,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from argosy.observe.corpus.cases import STATED_EFFECT
+from argosy.observe.corpus.cases import STATED_EFFECT, STATED_HOST_BOUND
 from argosy.observe.corpus.families import FAMILIES
 from argosy.observe.corpus.real import WEIGHT
 from argosy.observe.corpus.score import Outcome, Row, row, rows
@@ -19,7 +19,8 @@ ranks wait for whom they need, as the dependency graph says; clocks are off, ker
 Families that are set aside were fixed before the first score, and nobody tuned on them.
 
 - *recall*: of the findings that must be made, those that were, with the right culprit where it must be named, over causes at
-  the stated effect size: they add at least {effect:.0%} to the step (hangs, broken hardware and contradictions always count).
+  the stated effect size: they add at least {effect:.0%} to the step, launches that hold the device up {host:.0%} (hangs, broken
+  hardware and contradictions always count; a slow link where all ranks are one group and no sizes are told never does).
 - *weak*: the same over causes below it; no promise is made there.
 - *precision*: of all findings, those that are true of the case and name nobody innocent.
 - *wrong blame*: cases with at least one finding that is not true of them. A healthy run must have none.
@@ -28,7 +29,7 @@ Families that are set aside were fixed before the first score, and nobody tuned 
 
 def page(outcomes: list[Outcome], real: list[Outcome]) -> str:
     """The page: totals, then by kind, by family and strength, and the real cases one by one."""
-    parts = [_HEAD.format(families=len(FAMILIES), effect=STATED_EFFECT)]
+    parts = [_HEAD.format(families=len(FAMILIES), effect=STATED_EFFECT, host=STATED_HOST_BOUND)]
     totals = []
     for name, aside in (("families that were tuned on", False), ("families set aside", True)):
         group = [each for each in outcomes if each.truth.set_aside == aside]
