@@ -128,7 +128,7 @@ class Server:
 
         self.http = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         self.address = f"127.0.0.1:{self.http.server_address[1]}"
-        threading.Thread(target=self.http.serve_forever, daemon=True).start()
+        threading.Thread(target=self.http.serve_forever, args=(0.01,), daemon=True).start()
 
     def say(self, what: str, data: object) -> None:
         body = json.dumps({"status": "success", "data": data}).encode()
@@ -235,6 +235,26 @@ def test_addresses_that_cannot_be_used(address, words):
     assert prometheus_server.is_address(address)
     batch = prometheus_server.read_server(address)
     assert batch.input.status == "unreadable" and words in batch.input.problems[0].message
+
+
+def test_a_server_is_asked_for_the_time_of_the_logs(server, tmp_path):
+    from argosy.observe.diagnosis import diagnose
+
+    server.say("series", [LABELS])
+    server.say("query_range", {"result": [{"metric": LABELS, "values": [[1772366400, "0"]]}]})
+    log = tmp_path / "train.log"
+    rows = [
+        f"[2026-03-01 12:0{i}:00] iteration {i}/ 9 | elapsed time per iteration (ms): 60000.0 |\n"
+        for i in range(1, 6)
+    ]
+    log.write_text("".join(rows), encoding="utf-8")
+    diagnose([str(log), f"http://{server.address}"])
+    path, asked = server.asked[0]
+    assert (
+        path == "/api/v1/series"
+        and float(asked["start"]) == 1772366460 - 600
+        and float(asked["end"]) == 1772366700 + 600
+    )
 
 
 def test_paths_are_no_addresses():

@@ -23,6 +23,10 @@ from argosy.observe.planned import bounds, compared, plan_of
 from argosy.observe.records import Batch
 from argosy.spec import Scenario
 
+_MARGIN_S = (
+    600.0  # of metrics before a log's first step and after its last: what led there, and what came of it
+)
+
 
 class NothingReadableError(ValueError):
     """None of the files holds anything that a diagnosis can use; the message says what each was taken for."""
@@ -92,16 +96,30 @@ def diagnose(
     executor: Executor | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> Diagnosis:
-    """Read files and folders and diagnose them. NothingReadableError where none of them can be used."""
+    """Read files and folders, and servers over the time that the files' logs span, and diagnose them.
+
+    NothingReadableError where none of them can be used.
+    """
     from argosy.observe.gather import gather
     from argosy.observe.readers.prometheus_server import is_address, read_server
 
     every = [str(path) for path in paths]
-    batches = [read_server(path) for path in every if is_address(path)]
-    batches += gather([path for path in every if not is_address(path)], executor, progress=progress)
+    batches = gather([path for path in every if not is_address(path)], executor, progress=progress)
+    if servers := [path for path in every if is_address(path)]:
+        window = _window(batches)
+        batches = [*(read_server(path, *window) for path in servers), *batches]
     if not any(_holds(batch) for batch in batches):
         raise NothingReadableError(_unreadable(batches))
     return diagnosed(batches, against)
+
+
+def _window(batches: Iterable[Batch]) -> tuple[float, float]:
+    """From the first to the last stamp of the training logs, with a margin; NaN where none has a stamp."""
+    stamps = [log.time_s[np.isfinite(log.time_s)] for batch in batches for log in batch.logs]
+    known = np.concatenate([*stamps, np.zeros(0)])
+    if not known.size:
+        return float("nan"), float("nan")
+    return float(known.min()) - _MARGIN_S, float(known.max()) + _MARGIN_S
 
 
 def diagnosed(batches: Iterable[Batch], against: Scenario | None = None) -> Diagnosis:
