@@ -26,7 +26,7 @@ _HANDED_OVER_NS = 20_000.0  # the two sides of a send end within this, clocks al
 _TELLING = 4  # collectives from which their scatter tells groups apart
 _MOST_UNKNOWN = 256  # ranks among which partners are sought where no group names them
 _LOCKSTEP_NS = (
-    2_000.0  # ends of one collective on its ranks differ by this much at least: launch and flag polling
+    20_000.0  # ends of one collective on its ranks differ by up to this: launch, polling, whole microseconds
 )
 
 
@@ -103,10 +103,10 @@ def align(traces: Sequence[RankTrace]) -> Alignment | None:
     entries = _entries(kept, starts)
     often = {key: rows for key, rows in entries.items() if key[1] is not None or _enough(rows)}
     rows, groups = _split_unknown(often, ranks, _scatter)
-    offset, residual, _ = _clocks(_flatten(rows), len(kept))
+    offset, _, part = _clocks(_flatten(rows), len(kept))
     # Collectives too few to tell groups apart by their scatter are divided by their ends on the clocks that others gave.
     few, more = _split_unknown(
-        {key: rows for key, rows in entries.items() if key not in often}, ranks, _apart(offset, residual)
+        {key: rows for key, rows in entries.items() if key not in often}, ranks, _apart(offset, part)
     )
     rows, groups = rows | few, groups | more
     flat = _flatten(rows)
@@ -192,7 +192,8 @@ class _Row:
     ordinal: Whole
 
 
-Key = tuple[str, tuple[int, ...] | None, str, int]
+# group, its ranks (None unknown), operation, bytes (−1: may differ), place in the step from its end (−1: all of them)
+Key = tuple[str, tuple[int, ...] | None, str, int, int]
 
 
 def _entries(traces: Sequence[RankTrace], starts: Sequence[int]) -> dict[Key, list[_Row]]:
@@ -215,7 +216,7 @@ def _entries(traces: Sequence[RankTrace], starts: Sequence[int]) -> dict[Key, li
                 continue
             entry = order[bounds[k] : bounds[k + 1]]
             name = each.groups[group]
-            key = (name, _members(name, trace), each.operations[operation], size_of)
+            key = (name, _members(name, trace), each.operations[operation], size_of, -1)
             sequence = each.sequence[entry]
             ordinal = sequence if (sequence >= 0).all() else np.arange(len(entry))
             if len(np.unique(ordinal)) < len(ordinal):
@@ -223,7 +224,11 @@ def _entries(traces: Sequence[RankTrace], starts: Sequence[int]) -> dict[Key, li
             start = (each.start_ns[entry] - starts[who]).astype(np.float64)
             end = (each.end_ns[entry] - starts[who]).astype(np.float64)
             rows[key].append(_Row(who, entry, start, end, ordinal))
-    return {key: _in_step(found, traces) for key, found in rows.items() if len(found) > 1}
+    out: dict[Key, list[_Row]] = {}
+    for key, found in rows.items():
+        if len(found) > 1:
+            out |= _in_step(key, found, traces)
+    return out
 
 
 def _numbers(names: Sequence[str], wanted: set[str]) -> list[int]:
@@ -239,27 +244,37 @@ def _members(name: str, trace: RankTrace) -> tuple[int, ...] | None:
     return None
 
 
-def _in_step(rows: list[_Row], traces: Sequence[RankTrace]) -> list[_Row]:
-    """Ordinals by step and order inside it, where ranks recorded different spans and no sequence numbers."""
+def _in_step(key: Key, rows: list[_Row], traces: Sequence[RankTrace]) -> dict[Key, list[_Row]]:
+    """Rows by step, where ranks have unlike numbers of a key and no sequence numbers: they recorded other spans, or take part
+    in more than one group. Places in a step count from its end, where all ranks meet; of unknown groups each place is a key.
+    """
     counts = Counter(len(row.entry) for row in rows)
     recorded = any((traces[row.who].collectives.sequence[row.entry] >= 0).all() for row in rows)
     if len(counts) == 1 or recorded:
-        return rows
+        return {key: rows}
+    out: dict[Key, list[_Row]] = defaultdict(list)
     for row in rows:
         trace = traces[row.who]
         step = trace.collectives.step[row.entry]
         inside = step >= 0
         number = np.where(inside, trace.step_number[np.maximum(step, 0)] if len(trace.step_number) else 0, -1)
-        within = np.zeros(len(step), np.int64)
+        place = np.zeros(len(step), np.int64)
         for value in np.unique(step):
             own = step == value
-            within[own] = np.arange(own.sum())
-        row.ordinal = np.where(inside, number * 1_000_000 + within, -1)
-    return [
-        _Row(row.who, row.entry[keep], row.start[keep], row.end[keep], row.ordinal[keep])
-        for row in rows
-        if (keep := row.ordinal >= 0).any()
-    ]
+            place[own] = np.arange(own.sum())[::-1]
+        if key[1] is not None:
+            ordinal = np.where(inside, number * 1_000_000 - place, -1)
+            out[key].append(_taken(row, inside, ordinal))
+            continue
+        for k in np.unique(place[inside]):
+            own = inside & (place == k)
+            out[(*key[:4], int(k))].append(_taken(row, own, number))
+    return {each: found for each, found in out.items() if len(found) > 1}
+
+
+def _taken(row: _Row, own: np.ndarray, ordinal: Whole) -> _Row:
+    """The entries of a row that `own` picks, with these ordinals."""
+    return _Row(row.who, row.entry[own], row.start[own], row.end[own], ordinal[own])
 
 
 Distance = Callable[["_Row", "_Row"], float]
@@ -277,7 +292,7 @@ def _split_unknown(
     out: dict[Key, list[_Row]] = {}
     groups: dict[str, tuple[int, ...]] = {}
     for key, found in rows.items():
-        name, members, operation, size = key
+        name, members, operation, size, place = key
         if members is not None:
             mine = [row for row in found if ranks[row.who] in members] or found
             if len(mine) > 1:
@@ -293,7 +308,7 @@ def _split_unknown(
                 if len(together) == len(ranks)
                 else f"{name or 'group'} {_listed(inferred, 4)}"
             )
-            out[label, inferred, operation, size] = together
+            out[label, inferred, operation, size, place] = together
             groups[label] = inferred
     return out, groups
 
@@ -321,17 +336,16 @@ def _scatter(a: _Row, b: _Row) -> float:
     return float(np.median(np.abs(apart - np.median(apart))))
 
 
-def _apart(offset: Floats, residual: Floats) -> Distance:
-    """Median distance (ns) of two ranks' ends on known clocks; nothing where the clocks are not known."""
+def _apart(offset: Floats, part: Whole) -> Distance:
+    """Median distance (ns) of two ranks' ends on clocks that are tied; their scatter where they are not."""
 
     def distance(a: _Row, b: _Row) -> float:
-        if not (np.isfinite(residual[a.who]) and np.isfinite(residual[b.who])):
-            return 0.0
+        if part[a.who] != part[b.who]:
+            return _scatter(a, b)
         _, i, j = np.intersect1d(a.ordinal, b.ordinal, return_indices=True)
         if not len(i):
             return float("inf")
-        found = float(np.median(np.abs((a.end[i] - offset[a.who]) - (b.end[j] - offset[b.who]))))
-        return found if found > _HANDED_OVER_NS else 0.0
+        return float(np.median(np.abs((a.end[i] - offset[a.who]) - (b.end[j] - offset[b.who]))))
 
     return distance
 
@@ -420,7 +434,7 @@ def _with_pairs(
         for column, values in zip(columns, fresh, strict=True):
             column.append(values)
         owner.append(np.full(len(pair), len(keys)))
-        keys.append((name if isinstance(name, str) else _listed(name, 4), None, "send_recv", nbytes))
+        keys.append((name if isinstance(name, str) else _listed(name, 4), None, "send_recv", nbytes, -1))
         count += len(pair)
     merged = [np.concatenate(column) for column in columns]
     return _Flat(merged[0], merged[1], merged[2], merged[3], merged[4], keys, np.concatenate(owner), count)
