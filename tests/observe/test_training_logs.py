@@ -210,6 +210,18 @@ def test_deepspeed(log):
     assert "world_size" not in one.settings  # DeepSpeed prints that of one stage's replicas
 
 
+def test_deepspeed_checkpoints_last_from_their_beginning_to_their_commit(log):
+    saves = (
+        "[2025-09-04 15:35:13,909] [INFO] [logging.py:96:log_dist] [Rank 0] [Torch] Checkpoint global_step50 is about to be saved!\n"
+        "[2025-09-04 15:35:40,409] [INFO] [torch_checkpoint_engine.py:33:commit] [Torch] Checkpoint global_step50 is ready now!\n"
+        "[2025-09-04 15:36:00,000] [INFO] [torch_checkpoint_engine.py:33:commit] [Torch] Checkpoint best is ready now!\n"
+    )
+    begun, ended, named = only(log(DEEPSPEED + saves)).events[-3:]
+    assert (begun.kind, begun.iteration) == ("checkpoint-begin", 50)
+    assert (ended.kind, ended.iteration, ended.seconds) == ("checkpoint-end", 50, pytest.approx(26.5))
+    assert (named.kind, named.iteration) == ("checkpoint-end", -1) and math.isnan(named.seconds)
+
+
 def test_atorch(log):
     one = only(log(ATORCH))
     assert one.framework == "atorch" and one.iteration.tolist() == [6, 7]

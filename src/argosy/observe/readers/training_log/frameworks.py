@@ -22,6 +22,8 @@ _DEEPSPEED_PIPE = re.compile(
     r"\bsteps: (\d{1,17}) loss: (\S+) iter time \(s\): ([\d.]+) samples/sec: ([\d.]+)"
 )
 _DEEPSPEED_STEP = re.compile(r"\[Rank \d+\] step=(\d{1,17}), skipped=")
+# The name of a checkpoint is its tag: global_step50 unless the user gave another.
+_DEEPSPEED_SAVE = re.compile(r"Checkpoint (\S{1,200}?(\d{0,17})) is (about to be saved|ready now)")
 _ATORCH = re.compile(
     r"^\s*\[([^\]]+)\] \[\d+\] \[(\w+)\] \[\w*[Tt]rainer\w*\] \[#(\w+)\] \[(BEGIN|END|INSTANT)\] (\{.*\})"
 )
@@ -38,7 +40,7 @@ class Frameworks:
 
     def __init__(self, collector: Collector) -> None:
         self._to = collector
-        self._began: dict[str, tuple[str, float]] = {}  # AtorchTrainer: id → (what, when)
+        self._began: dict[str, tuple[str, float]] = {}  # AtorchTrainer's ids, DeepSpeed's tags: (what, when)
         self._tokens: tuple[int, float] = (-1, math.nan)  # of the step before
         self._elapsed: tuple[int, float] = (-1, math.nan)  # of the progress bar
         self._samples_per_s: list[float] = []
@@ -51,6 +53,8 @@ class Frameworks:
             began, lasted = number(found[2]), number(found[3])
             self._to.event("checkpoint-end", line, began + lasted, lasted, text, int(found[1]))
             return True
+        if "] Checkpoint " in text and (found := _DEEPSPEED_SAVE.search(text)):
+            return self._saved(line, text, found)
         if "SamplesPerSec" in text or "samples/sec" in text or "skipped=" in text:
             return self._deepspeed(line, text)
         if "[#" in text and (found := _ATORCH.match(text)):
@@ -98,6 +102,19 @@ class Frameworks:
             self._to.row("deepspeed", line, int(found[1]), _known({"time_s": stamp_s(text)}))
             return True
         return False
+
+    def _saved(self, line: int, text: str, found: re.Match[str]) -> bool:
+        """DeepSpeed tells when it begins a checkpoint and when all of it is written, not how long that took."""
+        tag, moment = found[1], stamp_s(text)
+        iteration = int(found[2]) if found[2] else -1
+        if found[3] == "about to be saved":
+            if len(self._began) < 10_000:
+                self._began[tag] = ("save", moment)
+            self._to.event("checkpoint-begin", line, moment, text=text, iteration=iteration)
+            return True
+        began = self._began.pop(tag, ("save", math.nan))[1]
+        self._to.event("checkpoint-end", line, moment, moment - began, text, iteration)
+        return True
 
     def _atorch(self, line: int, found: re.Match[str]) -> bool:
         moment, ident, what, phase = stamp_s(found[1]), found[2], found[3], found[4]
