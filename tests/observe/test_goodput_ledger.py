@@ -363,6 +363,9 @@ def test_a_scenario_extends_what_was_measured(run, tmp_path):
 
 
 def test_step_times_are_read_by_calibrate(tmp_path):
+    from argosy.spec.load import load
+    from argosy.study.measurements import read as read_measurements
+
     text = crashed_and_resumed().text.replace(
         HEAD, HEAD + "  seq_length .......... 8192\n  micro_batch_size .... 1\n"
     )
@@ -374,6 +377,16 @@ def test_step_times_are_read_by_calibrate(tmp_path):
         "step_time_s,gpus,tp,pp,cp,micro_batch,sequence_length,global_batch_sequences",
         "2,16,4,2,,1,8192,32",
     ]
+    (tmp_path / "steps.csv").write_text(table, encoding="utf-8")
+    (tmp_path / "scenario.yaml").write_text(
+        "name: a\nfleet: {accelerator: H100-SXM, count: 16}\n"
+        "training: [{name: t, model: llama-3.1-8b, stages: [{tokens: 1 T, sequence_length: 8192, global_batch: 32 sequences}]}]\n",
+        encoding="utf-8",
+    )
+    (measured,), ignored = read_measurements(
+        tmp_path / "steps.csv", load(tmp_path / "scenario.yaml").training[0], 16
+    )
+    assert measured.step_s == 2.0 and measured.sequence_length == 8192 and ignored == []
     (tmp_path / "b.log").write_text(row(0, 1), encoding="utf-8")
     _, told = exports.measurements_csv(training_log.read(tmp_path / "b.log").logs)
     assert "gpus is not in the log" in told[0]

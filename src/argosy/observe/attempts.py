@@ -24,6 +24,7 @@ _ENDS = (
     "preempted",
 )  # events of an end
 _UNKNOWN = math.nan
+_HELD = 0.9  # of an attempt's stepping time that its job must hold, clocks apart
 _ROUNDING = 1e-6  # of a row's time: what float64 leaves of differences of stamps since 1970
 
 
@@ -208,15 +209,15 @@ def with_accounting(attempts: Sequence[Attempt], jobs: Sequence[SacctRow]) -> li
     """Attempts with Slurm's times: of the job that overlaps each most; and jobs of the same name that no log tells of."""
     rows = [job for job in jobs if not job.is_step and job.start_s is not None and job.end_s is not None]
     clocked = [each for each in attempts if each.clocked]
+    starts, ends = (
+        np.array([getattr(job, name) for job in rows], dtype=float) for name in ("start_s", "end_s")
+    )
+    sizes = np.array([float(job.accelerators or 0) for job in rows])
     taken: dict[int, SacctRow] = {}
     for i, attempt in enumerate(clocked):
-        shared = [
-            (_overlap(attempt, job), -abs((job.end_s or 0.0) - attempt.stop_s), k)
-            for k, job in enumerate(rows)
-        ]
-        best = max(shared, default=(0.0, 0.0, -1))
-        if best[0] > 0:
-            taken[i] = rows[best[2]]
+        place = _match(attempt, starts, ends, sizes)
+        if place >= 0:
+            taken[i] = rows[place]
     out = [_joined(each, taken[i], i, taken) if i in taken else each for i, each in enumerate(clocked)]
     names = {job.cells.get("JobName", "") for job in taken.values()}
     used = {job.line for job in taken.values()}
@@ -228,12 +229,19 @@ def with_accounting(attempts: Sequence[Attempt], jobs: Sequence[SacctRow]) -> li
     return sorted([*out, *(each for each in attempts if not each.clocked)], key=lambda each: each.begin_s)
 
 
-def _overlap(attempt: Attempt, job: SacctRow) -> float:
-    """Seconds of the job in which the attempt stepped, 0 where its last step lies outside (beyond NEAR_S)."""
-    start, end = job.start_s or 0.0, job.end_s or 0.0
-    if not start - NEAR_S <= attempt.last_s <= end + NEAR_S:
-        return 0.0
-    return max(min(end, attempt.last_s) - max(start, attempt.begin_s), 0.0) + 1e-9
+def _match(attempt: Attempt, starts: Floats, ends: Floats, sizes: Floats) -> int:
+    """The job (its place) in which most of the attempt's steps lie, of those with as many accelerators as far as both are
+    known; of equals the one that ends nearest to the attempt. −1 where none holds them.
+    """
+    near = (starts - NEAR_S <= attempt.last_s) & (attempt.last_s <= ends + NEAR_S)
+    near &= (sizes == 0) | (sizes == attempt.gpus) | (attempt.gpus == 0)
+    shared = np.maximum(np.minimum(ends, attempt.last_s) - np.maximum(starts, attempt.begin_s), 0.0)
+    near &= shared >= _HELD * (attempt.last_s - attempt.begin_s) - NEAR_S
+    places = np.flatnonzero(near)
+    if not len(places):
+        return -1
+    order = np.lexsort((np.abs(ends[places] - attempt.stop_s), -shared[places]))
+    return int(places[order[0]])
 
 
 def _joined(attempt: Attempt, job: SacctRow, place: int, taken: dict[int, SacctRow]) -> Attempt:
