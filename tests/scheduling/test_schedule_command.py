@@ -188,3 +188,27 @@ def test_why_a_job_waits_and_waited(trace: Path, capsys: pytest.CaptureFixture[s
         == 0
     )
     assert "is pending under fifo" in capsys.readouterr().out
+
+
+def test_seeds_make_no_difference_to_a_trace_without_failures(
+    trace: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    answer = payload(capsys, str(trace), "--nodes", "2", "--seeds", "2")
+    assert any("one outcome" in note for note in answer["notes"])
+    failing = payload(
+        capsys, str(trace), "--nodes", "2", "--seeds", "2", "--node-mttf", "10 min", "--repair", "1 min"
+    )
+    assert not any("one outcome" in note for note in failing["notes"])
+
+
+def test_the_example_of_the_docs_is_read() -> None:
+    from argosy.planning.queue import Machine, queue_of
+
+    queue = queue_of(
+        Path(__file__).resolve().parents[2] / "examples/schedules/three-paradigms.yaml", Machine()
+    )
+    assert queue.case.cluster.total == 1024
+    assert {quota.cohort for quota in queue.case.cluster.quotas} == {"all"}
+    assert len(queue.case.failures.upgrades) == 1
+    jobs = queue.case.jobs(0)
+    assert {job.kind for job in jobs} == {"rigid", "elastic", "service"}

@@ -18,7 +18,7 @@ from argosy.scheduling import Cluster, Job, Outages, Planned, Policy, Quota, Ran
 from argosy.scheduling import preset as policy_preset
 from argosy.scheduling.compare import Case
 from argosy.scheduling.fleet import fleet_cluster
-from argosy.scheduling.load import Load, drawn_load
+from argosy.scheduling.load import drawn_load, offered_load
 from argosy.scheduling.traces import read_trace
 from argosy.spec import Scenario, Scheduling, load
 
@@ -36,6 +36,11 @@ class Queue:
     load: dict[str, Any] = field(default_factory=dict)
     recorded: dict[str, float] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
+
+    @property
+    def one_outcome(self) -> bool:
+        """Whether every seed gives the same: the jobs of a trace, and nothing that fails by chance."""
+        return self.load.get("from") != "mix" and not isinstance(self.case.failures, Random)
 
     def preset(self, name: str | None) -> Policy:
         """The policy of that name (None: the queue's own). FactError with the known names where there is none."""
@@ -68,7 +73,7 @@ def scenario_queue(scenario: Scenario, directory: Path, horizon_s: float | None 
         notes += trace.notes
         told: dict[str, Any] = {"from": trace.format, "jobs": len(trace.jobs)}
     else:
-        told = _told_load(drawn_load(given, cluster.total, setting.node_size, 0), given)
+        told = _told_load(given, cluster.total)
 
     def jobs(seed: int) -> tuple[Job, ...]:
         drawn = (
@@ -101,11 +106,12 @@ def scenario_queue(scenario: Scenario, directory: Path, horizon_s: float | None 
     )
 
 
-def _told_load(found: Load, given: Scheduling) -> dict[str, Any]:
+def _told_load(given: Scheduling, accelerators: int) -> dict[str, Any]:
+    rate, offered = offered_load(given, accelerators)
     return {
         "from": "mix",
-        "jobs_per_s": found.rate_per_s,
-        "offered": found.offered,
+        "jobs_per_s": rate,
+        "offered": offered,
         "classes": [each.name for each in given.mix],
         "horizon_s": given.horizon,
     }

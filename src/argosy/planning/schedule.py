@@ -67,6 +67,8 @@ def schedule(
     }
     if others or seeds > 1:
         answer["compare"] = compare(queue.case, [chosen, *others], range(seed, seed + seeds), None, tell)
+        if seeds > 1 and queue.one_outcome:
+            answer["notes"].append("a trace without failures has one outcome: seeds make no difference here")
     if pictures:
         answer["pictures"] = picture_data(outcome)
     return dict(plain(answer))

@@ -32,10 +32,8 @@ def drawn_load(given: Scheduling, accelerators: int, per_node: int, seed: int = 
     arrivals are gamma-distributed with the given coefficient of variation (1: a Poisson process), durations lognormal.
     The same seed gives the same jobs, whatever the policy.
     """
-    shares = np.array([each.share for each in given.mix])
-    shares = shares / shares.sum()
-    work = float(shares @ np.array([mean_work(each) for each in given.mix]))
-    rate = given.rate if given.rate is not None else given.load * accelerators / work
+    rate, offered = offered_load(given, accelerators)
+    shares = _shares(given)
     luck = np.random.default_rng([seed, 1030])
     submit = arrivals(rate, given.horizon, given.arrivals_cv, given.diurnal, luck)
     kind = luck.choice(len(shares), len(submit), p=shares)
@@ -44,7 +42,19 @@ def drawn_load(given: Scheduling, accelerators: int, per_node: int, seed: int = 
         chosen = np.flatnonzero(kind == index)
         for place, job in zip(chosen, _jobs(one, submit[chosen], per_node, luck), strict=True):
             jobs[place] = job
-    return Load(tuple(job for job in jobs if job is not None), rate, rate * work / accelerators)
+    return Load(tuple(job for job in jobs if job is not None), rate, offered)
+
+
+def offered_load(given: Scheduling, accelerators: int) -> tuple[float, float]:
+    """Jobs per second of the mix, and the accelerator-seconds that they ask for ÷ those of so many accelerators."""
+    work = float(_shares(given) @ np.array([mean_work(each) for each in given.mix]))
+    rate = given.rate if given.rate is not None else given.load * accelerators / work
+    return rate, rate * work / accelerators
+
+
+def _shares(given: Scheduling) -> np.ndarray:
+    shares = np.array([each.share for each in given.mix])
+    return np.asarray(shares / shares.sum())
 
 
 def mean_work(one: JobClass) -> float:
