@@ -21,10 +21,12 @@ WORKER, WORKERS, LEVEL, TYPE, COUNT = range(REQUEST)
 @compiled()
 def room(avail, types, limit, request):  # type: ignore[no-untyped-def]
     """Workers that each node can hold (nodes,)."""
-    held = np.zeros(len(avail), dtype=np.int64)
+    held, size, kind = np.zeros(len(avail), dtype=np.int64), request[WORKER], request[TYPE]
     for node in range(len(avail)):
-        if types[node] == request[TYPE]:
-            held[node] = avail[node] // request[WORKER]
+        if (
+            avail[node] >= size and types[node] == kind
+        ):  # few nodes of a busy cluster: division is what takes time
+            held[node] = avail[node] // size
             if len(limit) > 0 and limit[node] < held[node]:
                 held[node] = limit[node]
     return held

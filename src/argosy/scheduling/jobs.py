@@ -87,6 +87,8 @@ class Job:
 
 def faults(job: Job) -> list[str]:
     """What is wrong with a job, one message per fault; empty for a good one."""
+    if _plainly_good(job):
+        return []
     found = []
 
     def need(good: bool, message: str) -> None:
@@ -141,6 +143,27 @@ def faults(job: Job) -> list[str]:
         "floor is the replicas that a service keeps",
     )
     return found
+
+
+def _plainly_good(job: Job) -> bool:
+    """Whether a job is of the usual sort and nothing can be wrong with it: what most of a large trace is."""
+    return (
+        job.kind == RIGID
+        and 0 <= job.submit_s < inf
+        and 0 <= job.duration_s < inf
+        and job.accelerators >= 1
+        and (job.walltime_s is None or job.walltime_s > 0)
+        and job.topology in LEVELS
+        and job.fraction == job.worker == job.floor == job.elastic_min == job.elastic_max == 0
+        and not job.sizes
+        and 0 <= job.restart_s < inf
+        and 0 <= job.resize_s < inf
+        and 0 <= job.cpus < inf
+        and 0 <= job.memory_bytes < inf
+        and job.checkpoint_s >= 0
+        and job.checkpoint_interval_s > 0
+        and job.crash_after_s > 0
+    )
 
 
 def _topology_is_known(topology: str) -> bool:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import gc
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from math import inf, isnan, nan
 from typing import Any
 
@@ -52,9 +54,22 @@ def simulate(
     wrong = _faults(cluster, jobs, policy, failures, horizon_s)
     if wrong:
         raise ValueError("\n".join(wrong))
-    simulation = Simulation(cluster, jobs, policy, failures or no_outages(), seed)
-    end = simulation.run(horizon_s)
+    with _without_collecting():
+        simulation = Simulation(cluster, jobs, policy, failures or no_outages(), seed)
+        end = simulation.run(horizon_s)
     return _outcome(simulation, failures or no_outages(), end)
+
+
+@contextmanager
+def _without_collecting() -> Iterator[None]:
+    """Without Python's search for cycles: a simulation makes none, and all of its jobs would be searched again and again."""
+    was = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was:
+            gc.enable()
 
 
 def _faults(
