@@ -215,12 +215,23 @@ def table_of(rows: list[Row], command: str) -> dict[str, Any]:
             }
             for key in KEYS
         },
-        "residuals": {
-            "measured-like": _sigmas(fitted),
-            "interpolated": _sigmas(left_out),
-            "extrapolated": {key: round(1.5 * value, 4) for key, value in _sigmas(left_out).items()},
-        },
+        "residuals": residuals_by_grade(fitted, left_out, hidden),
         "fitted": fitted_groups(seen),
+    }
+
+
+def residuals_by_grade(
+    fitted: dict[str, np.ndarray], left_out: dict[str, np.ndarray], hidden: dict[str, np.ndarray]
+) -> dict[str, dict[str, float]]:
+    """Spread by grade: of the fitted rows; the larger of the models left out and the rows set aside; half as much again
+    (an assumption) where not even the kind of model, the generation or the engine was fitted.
+    """
+    unseen, aside = _sigmas(left_out), _sigmas(hidden)
+    interpolated = {key: max(unseen[key], aside[key]) for key in unseen}
+    return {
+        "measured-like": _sigmas(fitted),
+        "interpolated": interpolated,
+        "extrapolated": {key: round(1.5 * value, 4) for key, value in interpolated.items()},
     }
 
 
