@@ -170,7 +170,9 @@ def test_the_slow_group_s_ranks_are_the_slow_link() -> None:
                                 groups={f"g{pair}": (2 * pair, 2 * pair + 1)}))  # fmt: skip
     found = diagnosed(batches(made))
     slow = [each for each in found.findings if each.id == "slow-link"]
-    assert [each.culprit.ranks for each in slow] == [(8, 9)]
+    assert (
+        len(slow) == 1 and "ranks 8, 9" in slow[0].title and slow[0].culprit.ranks == ()
+    )  # which of the two, it cannot tell
 
 
 # Logs

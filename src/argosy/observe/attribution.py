@@ -92,7 +92,8 @@ def _collective_split(alignment: Alignment) -> tuple[Floats, Floats]:
     waiting = np.maximum(exposed - (took - waits), 0.0)
     own = (matched.step >= 0) & matched.barrier[matched.instance]
     wait = np.bincount(matched.who[own], waiting[own], count) * 1e-9
-    return wait, np.bincount(matched.who[own], (exposed - waiting)[own], count) * 1e-9
+    moved = np.bincount(matched.who[own], (exposed - waiting)[own], count) * 1e-9
+    return np.asarray(wait, np.float64), np.asarray(moved, np.float64)
 
 
 def _point_to_point(trace: RankTrace) -> tuple[float, float]:

@@ -38,7 +38,7 @@ def machine(device: str, per_node: int, nodes: int) -> dict[str, Any]:
 def expected_seconds(observed: Observed, rate: GroupRate) -> float | None:
     """Seconds of a group's collective by the model; None where the machine or the group's place is not known."""
     alignment, device = observed.alignment, observed.device()
-    if alignment is None or device is None:
+    if alignment is None or device is None or not rate.bytes:
         return None
     ranks = sorted(alignment.groups.get(rate.group) or [alignment.ranks[i] for i in rate.members])
     strides = {b - a for a, b in pairwise(ranks)}

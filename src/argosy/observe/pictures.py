@@ -88,7 +88,8 @@ def _merged(
     spans: list[tuple[str, float, float]], kind: str, length: float
 ) -> list[tuple[str, float, float]]:
     own = sorted((start, end) for each, start, end in spans if each == kind)
-    gap, found = length / MOST_PIECES, []
+    gap = length / MOST_PIECES
+    found: list[list[float]] = []
     for start, end in own:
         if found and start - found[-1][1] <= gap:
             found[-1][1] = max(found[-1][1], end)
@@ -195,7 +196,8 @@ def table_heat(replay: TableReplay) -> list[dict[str, Any]]:
 
 def intervals(alignment: Alignment) -> list[Interval]:
     """All recorded slices of every rank on the common clock (s from the first), one track a lane, none overlapping."""
-    found, lanes = [], {}
+    found: list[Interval] = []
+    lanes: dict[tuple[int, str], list[tuple[int, int, str, int]]] = {}
     for i, (rank, trace) in enumerate(zip(alignment.ranks, alignment.traces, strict=True)):
         for lane, name, _, start, end in trace.slices:
             lanes.setdefault((rank, lane), []).append((start, end, name, i))

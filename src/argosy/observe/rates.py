@@ -8,17 +8,20 @@ from dataclasses import dataclass
 import numpy as np
 
 from argosy.laws.collectives import bus_bandwidth
-from argosy.observe.align import Alignment
+from argosy.observe import thresholds
+from argosy.observe.align import POINT_TO_POINT, Alignment
 from argosy.observe.observed import Observed
 
 LARGE = 4 << 20  # bytes from which a collective is limited by bandwidth and not by its start
+LONG_S = 1e-3  # of an exchange whose size is not told, from which it is taken as a large one
 _KINDS = ("all_reduce", "all_gather", "reduce_scatter", "all_to_all")
 
 
 @dataclass(frozen=True)
 class GroupRate:
-    """Collectives of one group, operation and size: median transfer (s), its bus bandwidth (byte/s), how many, the
-    members' indices in the alignment, and whether the group leaves a node (None unknown).
+    """Collectives of one group, operation and size: median transfer (s) and all of them, the bus bandwidth (byte/s; of one
+    byte where the size is not told, a measure of speed alone), the members' indices in the alignment, and whether the group
+    leaves a node (None unknown).
     """
 
     group: str
@@ -41,7 +44,9 @@ def group_rates(observed: Observed) -> list[GroupRate]:
     end = matched.end_ns
     took = (np.minimum.reduceat(end, matched.first[:-1]) - matched.last_ns) * 1e-9
     kept: dict[tuple[tuple[int, ...], str, int], list[int]] = defaultdict(list)
-    for i in np.flatnonzero((matched.bytes >= LARGE) & (size > 1) & (took > 0)):
+    for i in np.flatnonzero(
+        ((matched.bytes >= LARGE) | ((matched.bytes == 0) & (took > LONG_S))) & (size > 1) & (took > 0)
+    ):
         if matched.operation[i] not in _KINDS:
             continue
         who = tuple(int(x) for x in matched.who[matched.first[i] : matched.first[i + 1]])
@@ -50,7 +55,7 @@ def group_rates(observed: Observed) -> list[GroupRate]:
     for (who, operation, bytes_), each in kept.items():
         middle = float(np.median(took[each]))
         members = len(alignment.groups.get(str(matched.group[each[0]]), who))
-        bus = float(bus_bandwidth(operation, float(bytes_), max(members, len(who)), middle))
+        bus = float(bus_bandwidth(operation, float(bytes_ or 1), max(members, len(who)), middle))
         found.append(
             GroupRate(
                 str(matched.group[each[0]]),
@@ -75,3 +80,26 @@ def _crosses(observed: Observed, alignment: Alignment, who: tuple[int, ...]) -> 
     device = observed.device()
     domain = observed.fact(f"accelerators.{device}.scale_up_domain") if device else None
     return None if not domain else len({rank // int(domain) for rank in ranks}) > 1
+
+
+def slow_handovers(observed: Observed) -> set[int]:
+    """Traces all of whose sends and receives are slower than the median hand-over, by the gate of links."""
+    alignment = observed.alignment
+    if alignment is None or not len(alignment.matched.operation):
+        return set()
+    matched = alignment.matched
+    own = np.flatnonzero(np.isin(matched.operation, list(POINT_TO_POINT)))
+    took: dict[tuple[int, int], list[float]] = defaultdict(list)
+    for i in own.tolist():
+        low, high = matched.first[i], matched.first[i + 1]
+        pair = (int(matched.who[low]), int(matched.who[low + 1]))
+        took[pair].append(float(matched.end_ns[low:high].min() - matched.start_ns[low:high].max()))
+    middle = {
+        pair: float(np.median(each)) for pair, each in took.items() if len(each) >= thresholds.ENOUGH_STEPS
+    }
+    if len(middle) < thresholds.ENOUGH_PEERS:
+        return set()
+    usual = float(np.median(list(middle.values())))
+    slow = {pair for pair, each in middle.items() if each * thresholds.LINK_SHORTFALL > usual}
+    members = {who for pair in middle for who in pair}
+    return {who for who in members if all(pair in slow for pair in middle if who in pair)}

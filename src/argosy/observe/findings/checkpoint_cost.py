@@ -69,13 +69,21 @@ def _of_log(log: TrainingLog) -> list[Finding]:
     return []
 
 
+def _iteration(log: TrainingLog, event: LogEvent) -> int:
+    """The iteration that a checkpoint holds: as its line says, else of the last line before it; −1 unknown."""
+    if event.iteration >= 0 or not len(log.line):
+        return event.iteration
+    before = np.searchsorted(log.line, event.line) - 1
+    return int(log.iteration[before]) if before >= 0 else -1
+
+
 def _of_run(observed: Observed) -> list[Finding]:
     """The interval against Daly's best for how often the run failed, where it failed often enough for a mean."""
     run = observed.run
     if run is None or run.failures < _FAILURES or not math.isfinite(run.mtbf_s[0]):
         return []
     saved = [(log, event, seconds) for log in observed.logs for event, seconds in saves(log)]
-    iterations = np.unique([event.iteration for _, event, _ in saved if event.iteration >= 0])
+    iterations = np.unique([at for log, event, _ in saved if (at := _iteration(log, event)) >= 0])
     step = observed.step_s
     if len(iterations) < 3 or not step:
         return []

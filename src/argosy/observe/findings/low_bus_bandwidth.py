@@ -87,22 +87,22 @@ def _of_traces(observed: Observed) -> list[Finding]:
     for each in below:
         kinds.setdefault((each[2].operation, each[2].crosses), []).append(each)
     found = []
-    for (operation, crosses), each in kinds.items():
-        ratios = np.array([ratio for ratio, _, _ in each])
+    for (operation, crosses), same in kinds.items():
+        ratios = np.array([ratio for ratio, _, _ in same])
         if np.mean(ratios < thresholds.BUS_SHORTFALL) <= 0.5:
             continue
         alignment = observed.alignment
         assert alignment is not None
         steps = max(len(alignment.traces[0].step_number), 1)
         by_rank: dict[int, float] = {}
-        for ratio, _, rate in each:
+        for ratio, _, rate in same:
             for member in rate.members:
                 by_rank[member] = by_rank.get(member, 0.0) + rate.transfers_s.sum() * max(1 - ratio, 0.0)
         lost = float(np.median(list(by_rank.values()))) / steps
         step = observed.step_s or 0.0
         if not step or lost < thresholds.LEAST_SHARE * step:
             continue
-        middle = each[int(np.argsort(ratios)[len(ratios) // 2])]
+        middle = same[int(np.argsort(ratios)[len(ratios) // 2])]
         found.append(
             Finding(
                 ID,

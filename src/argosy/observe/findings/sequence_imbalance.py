@@ -27,7 +27,9 @@ def _of_table(replay: TableReplay) -> list[Finding]:
     passes = [replay.measured.compute[name] for name in (FORWARD, BACKWARD)]
     factors = []
     for times in passes:
-        middle = np.nanmedian(times, axis=(0, 4), keepdims=True)  # of a worker: one that is slow is no long sequence
+        middle = np.nanmedian(
+            times, axis=(0, 4), keepdims=True
+        )  # of a worker: one that is slow is no long sequence
         factors.append(np.nanmean(times / middle, axis=(2, 3)).ravel())
     both = np.isfinite(factors[0]) & np.isfinite(factors[1])
     if both.sum() < 8:

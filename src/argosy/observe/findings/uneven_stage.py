@@ -37,7 +37,9 @@ def _of_table(replay: TableReplay) -> list[Finding]:
     for k, stage in enumerate(replay.stages):
         others = np.median(np.delete(per_stage, k, axis=1), axis=1)
         over = per_stage[:, k] / others - 1.0
-        alike = np.mean(total[:, :, k] - others[:, None] > 0.5 * (per_stage[:, k] - others)[:, None])  # the stage, not a worker
+        alike = np.mean(
+            total[:, :, k] - others[:, None] > 0.5 * (per_stage[:, k] - others)[:, None]
+        )  # the stage, not a worker
         lasting = float(np.mean(over >= thresholds.UNEVEN_STAGE))
         if np.median(over) < thresholds.UNEVEN_STAGE or lasting < thresholds.PERSISTENCE or alike < 0.75:
             continue
