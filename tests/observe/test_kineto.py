@@ -186,17 +186,6 @@ def test_what_nccls_arguments_tell(tmp_path: Path) -> None:
     assert found.metadata["group_descriptions"] == {"tp": "TENSOR"}
 
 
-def test_where_a_rank_stands_by_the_purposes_of_its_groups(tmp_path: Path) -> None:
-    groups = [
-        {"pg_name": "1", "pg_desc": "TENSOR_MODEL_PARALLEL_GROUP", "ranks": [4, 5]},
-        {"pg_name": "2", "pg_desc": "mesh_pp", "ranks": "[1, 5, 9]"},
-        {"pg_name": "3", "pg_desc": "DATA_PARALLEL_GROUP", "ranks": [0, 2]},  # another's
-        {"pg_name": "4", "pg_desc": "DATA_PARALLEL_GROUP_WITH_CP", "ranks": [5, 7]},
-    ]
-    place = one(read(tmp_path, trace(small(), distributedInfo={"rank": 5, "pg_config": groups}))).position
-    assert (place.rank, place.tensor, place.pipeline, place.data, place.context) == (5, 1, 1, None, None)
-
-
 def test_older_traces_tell_the_size_by_the_span_that_launched_the_kernel(tmp_path: Path) -> None:
     shapes = {"Input Dims": [[1000, 3], [7]], "Input type": ["c10::Half", "long int"]}
     events = [

@@ -97,7 +97,7 @@ class Windows:
 
 def reduced(profile: Profile) -> RankTrace:
     """The rank's trace: per step exclusive activities that sum to the step, its collectives, kernels, marks, slices."""
-    device = profile.device.picked(np.argsort(profile.device.start, kind="stable"))
+    device = profile.device = profile.device.picked(np.argsort(profile.device.start, kind="stable"))
     kinds = [names.category(name) for name in device.names]
     activity = np.array([names.activity(kind) for kind in kinds], np.int8)[device.name]
     windows = steps(profile, device)

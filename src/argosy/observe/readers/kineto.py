@@ -270,13 +270,13 @@ class _Found:
 
     def _busiest(self, problems: list[Problem]) -> tuple[Device, int]:
         """The columns of the device that worked most, with its number (−1 unknown)."""
-        empty = (np.empty(0, np.int64),) * 7
-        columns = (
-            [np.concatenate(column) for column in zip(*self._device, strict=True)]
-            if self._device
-            else list(empty)
-        )
+        blocks, columns = [list(block) for block in self._device], []
         self._device = []
+        for i in range(7):  # a column at a time, so that none is held twice
+            column = [block[i] for block in blocks]
+            columns.append(np.concatenate(column) if column else np.empty(0, np.int64))
+            for block in blocks:
+                block[i] = None
         start, end, name, correlation, stream, device, event = columns
         numbers = np.unique(device[device >= 0])
         number = int(numbers[0]) if len(numbers) else -1
