@@ -64,7 +64,7 @@ class Watched:
         self.page, self.address = page, address
         self.errors: list[str] = []
         self.outside: list[str] = []
-        page.set_default_timeout(90_000)
+        page.set_default_timeout(240_000)  # the first answers compile
         page.on("console", self._said)
         page.on("pageerror", lambda error: self.errors.append(str(error)))
         page.on("request", self._asked)

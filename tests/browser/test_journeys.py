@@ -10,7 +10,7 @@ import time
 import pytest
 
 
-def until(page, expression, argument=None, seconds=90):
+def until(page, expression, argument=None, seconds=240):
     """Wait until an expression of the page is true; the page's own policy forbids Playwright's waiting for functions."""
     end = time.monotonic() + seconds
     while not page.evaluate(expression, argument):
@@ -75,7 +75,7 @@ def test_a_permalink_carries_the_scenario(watched):
     text = page.evaluate("navigator.clipboard.readText()")
     other = page.context.new_page()
     other.goto(link)
-    other.wait_for_selector("#headline th:has-text('P90')", timeout=90_000)
+    other.wait_for_selector("#headline th:has-text('P90')", timeout=240_000)
     assert other.input_value("#field-model") == "llama-3.1-8b"
     assert other.input_value("#yaml") == text
     for name, part in (("Copy as Python", "argosy.loads"), ("Copy as command", "argosy plan scenario.yaml")):
@@ -195,6 +195,9 @@ def test_serving_sizes_a_fleet(watched):
     page.click("#run")
     page.wait_for_selector("section.service")
     assert "TTFT" in page.inner_text("#answer")
+    page.click("section.service button.why >> nth=0")
+    assert "ttft_p99" in page.inner_text("dialog[open]")
+    page.keyboard.press("Escape")
     watched.shot("serving")
 
 

@@ -4,6 +4,7 @@ import { chart } from "./chart.js";
 import { el, problems, table } from "./dom.js";
 import { count, duration, percent, quantity } from "./format.js";
 import { state } from "./state.js";
+import { why } from "./why.js";
 import { term, word } from "./words.js";
 
 const START = `name: chat
@@ -38,15 +39,29 @@ export async function show(root) {
     el("p", {}, el("button", { type: "button", id: "run", click: run }, word("serving.run"))), result);
 }
 
+/** The fleet's numbers, each with its reason. */
+function figures(each) {
+  const { fleet, cost, traffic, failures } = each;
+  const promises = each.objectives.map((promise) => ({ name: promise.name, shown: `${duration(promise.reached_s)} / ${duration(promise.limit_s)}` }));
+  const asked = [{ name: word("serving.requests"), shown: count(traffic.requests) }, { name: word("serving.rate"), shown: `${traffic.rate_per_s.toFixed(2)} /s` }, { name: "CV", shown: traffic.arrival_cv.toFixed(2) }];
+  const price = [{ name: word("per.gpu.hour"), shown: quantity(cost.usd_per_gpu_hour, "usd_per_gpu_hour") }, { name: word("serving.gpus"), shown: count(fleet.gpus) }];
+  const row = (key, shown, inputs, band = null, unit = "") => [word(`serving.${key}`), why(shown, { title: word(`serving.${key}`), shown, law: word(`serving.law.${key}`), inputs, low: band?.p10, high: band?.p90, unit })];
+  return [
+    row("replicas", count(fleet.replicas), [...promises, ...asked]),
+    row("spares", count(fleet.spares), [{ name: word("serving.mtbf"), shown: duration(failures.replica_mtbf_s) }, { name: word("serving.promised"), shown: percent(failures.promised_availability) }]),
+    row("gpus", count(fleet.gpus), fleet.pools.map((pool) => ({ name: `${pool.replicas} + ${pool.spares}`, shown: `× ${pool.gpus_per_replica}` }))),
+    row("utilization", percent(fleet.utilization), asked),
+    row("attainment", percent(fleet.slo_attainment), promises, fleet.attainment_by_seed, "fraction"),
+    row("output", quantity(cost.usd_per_million_output_tokens, "usd_per_million_tokens"), price),
+    row("input", quantity(cost.usd_per_million_input_tokens, "usd_per_million_tokens"), price),
+  ];
+}
+
 function service(each, charts) {
   if (!each.fleet) return el("section", { class: "service" }, el("h2", {}, each.name), el("p", { class: "problems" }, word(`status.${each.verdict.status}`)), el("ul", {}, each.verdict.reasons.map((reason) => el("li", {}, reason))));
   const quantiles = (value) => (value ? ["p50", "p90", "p99"].map((key) => (value[key] === null ? "–" : duration(value[key]))) : ["–", "–", "–"]);
   return el("section", { class: "service" }, el("h2", {}, each.name), el("ul", {}, each.sentences.map((line) => el("li", {}, line))),
-    table(["", word("value")], [
-      [word("serving.replicas"), count(each.fleet.replicas)], [word("serving.spares"), count(each.fleet.spares)], [word("serving.gpus"), count(each.fleet.gpus)],
-      [word("serving.utilization"), percent(each.fleet.utilization)], [word("serving.attainment"), percent(each.fleet.slo_attainment)],
-      [word("serving.output"), quantity(each.cost.usd_per_million_output_tokens, "usd_per_million_tokens")], [word("serving.input"), quantity(each.cost.usd_per_million_input_tokens, "usd_per_million_tokens")],
-    ], [1], each.name),
+    table(["", word("value")], figures(each), [1], each.name),
     table(["", "P50", "P90", "P99"], [["TTFT", ...quantiles(each.replica.ttft_s)], ["TPOT", ...quantiles(each.replica.tpot_s)]], [1, 2, 3], word("serving.latency")),
     Object.entries(charts).map(([name, picture]) => chart(picture, term(name))));
 }
