@@ -13,6 +13,7 @@ import numpy as np
 from argosy.kernels import heap, tournament
 from argosy.kernels import serving_views as v
 from argosy.kernels.compiled import compiled
+from argosy.kernels.serving_preemption import claim, make_room
 from argosy.kernels.serving_records import (
     CACHED_TOKENS,
     DECODE_S,
@@ -28,7 +29,6 @@ from argosy.kernels.serving_records import (
     LEAST_WORK,
     OFF,
     OUTPUT_TOKENS,
-    PREEMPTIONS,
     PREFILL_S,
     PREFIX_AWARE,
     PROMPT_TOKENS,
@@ -95,19 +95,13 @@ def enqueue(w, grids, r, q, now):  # type: ignore[no-untyped-def]
 
 
 @compiled(inline="always")
-def _claim(pool, request):  # type: ignore[no-untyped-def]
-    """Tokens of memory that a request asks for: all that it may hold, or what it holds at once."""
-    return request.prompt + pool.kv_per_sequence + (0 if pool.evicts else request.rest + 1)
-
-
-@compiled(inline="always")
 def _has_room(w, r, q):  # type: ignore[no-untyped-def]
     one, request = v.replicas(w)[r], v.requests(w)[q]
     pool = v.pools(w)[one.pool]
     if one.running + one.prefilling >= pool.max_batch:
         return False
     held = one.kv + one.pending if pool.evicts else one.claimed
-    return held + _claim(pool, request) + (one.running + 1 if pool.evicts else 0) <= pool.kv_capacity
+    return held + claim(pool, request) + (one.running + 1 if pool.evicts else 0) <= pool.kv_capacity
 
 
 @compiled(inline="always")
@@ -218,7 +212,7 @@ def _enter(w, r, q):  # type: ignore[no-untyped-def]
     pool = v.pools(w)[one.pool]
     request.next, request.order = -1, one.admitted
     one.admitted += 1
-    one.claimed += _claim(pool, request)
+    one.claimed += claim(pool, request)
     if request.stage == 1:
         _run(w, r, q)
         return
@@ -266,7 +260,7 @@ def boundary(w, grids, r, now):  # type: ignore[no-untyped-def]
         if stepping:
             _see(w, r, amount, now)
         one.phase = IDLE
-    _make_room(w, r)
+    make_room(w, r)
     begin(w, grids, r, now)
 
 
@@ -307,7 +301,7 @@ def _release(w, r, q):  # type: ignore[no-untyped-def]
     pool = v.pools(w)[one.pool]
     iterations = math.ceil(request.rest / pool.tokens_per_step)
     one.kv -= request.prompt + pool.kv_per_sequence + iterations * pool.tokens_per_step
-    one.claimed -= _claim(pool, request)
+    one.claimed -= claim(pool, request)
     v.book(w)[one.pool, OUTPUT_TOKENS] += request.rest
 
 
@@ -339,7 +333,7 @@ def _see(w, r, taken, now):  # type: ignore[no-untyped-def]
         one.pending -= request.prompt
         v.book(w)[one.pool, OUTPUT_TOKENS] += 1
         if pool.prefill_only:
-            one.claimed -= _claim(pool, request)
+            one.claimed -= claim(pool, request)
             _forget(w, r, q, now)
             _hand_on(w, q, now)
         else:
@@ -348,7 +342,7 @@ def _see(w, r, taken, now):  # type: ignore[no-untyped-def]
             if request.rest > 0:
                 _run(w, r, q)
             else:
-                one.claimed -= _claim(pool, request)
+                one.claimed -= claim(pool, request)
                 _finish(w, r, q, now)
 
 
@@ -371,49 +365,6 @@ def delay(w, item, at):  # type: ignore[no-untyped-def]
     """A request (or, as -1 - pool, a repaired spare) comes back at time `at`."""
     size = v.delayed_size(w)
     size[0] = heap.push(v.delayed_at(w), v.delayed_item(w), 0, size[0], at, item)
-
-
-@compiled()
-def _make_room(w, r):  # type: ignore[no-untyped-def]
-    """Where the next iteration would not fit in memory, the sequence admitted last gives way and is computed again."""
-    one = v.replicas(w)[r]
-    pool = v.pools(w)[one.pool]
-    if not pool.evicts:
-        return
-    gain = pool.tokens_per_step
-    while one.running > 1 and one.kv + one.pending + one.running * gain > pool.kv_capacity:
-        _preempt(w, r)
-
-
-@compiled()
-def _preempt(w, r):  # type: ignore[no-untyped-def]
-    one = v.replicas(w)[r]
-    pool = v.pools(w)[one.pool]
-    due, who = v.due(w), v.due_request(w)
-    at = one.base
-    for place in range(one.base, one.base + one.running):
-        if v.requests(w)[who[place]].order > v.requests(w)[who[at]].order:
-            at = place
-    q = who[at]
-    request = v.requests(w)[q]
-    over = math.ceil(request.rest / pool.tokens_per_step) - (int(due[at]) - one.clock)
-    made = min(int(over * pool.tokens_per_step), request.rest)
-    one.running -= 1
-    due[at], who[at] = due[one.base + one.running], who[one.base + one.running]
-    heap.heapify(due, who, one.base, one.running)
-    one.kv -= request.prompt + pool.kv_per_sequence + over * pool.tokens_per_step
-    one.claimed -= _claim(pool, request)
-    v.book(w)[one.pool, OUTPUT_TOKENS] += made
-    v.book(w)[one.pool, PREEMPTIONS] += 1
-    request.prompt += made + 1  # what was generated is seen again, with the token that the prompt gave
-    request.rest = max(request.rest - made - 1, 0)
-    request.cached, request.stage = 0, 0
-    c = request.priority
-    request.next = v.queue_first(w)[r, c]
-    if request.next < 0:
-        v.queue_last(w)[r, c] = q
-    v.queue_first(w)[r, c] = q
-    one.waiting += 1
 
 
 @compiled()
