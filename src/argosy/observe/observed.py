@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -26,6 +26,9 @@ from argosy.observe.records import (
 from argosy.observe.replay import Chains, chains
 from argosy.observe.replay_table import TableReplay, table_replay
 from argosy.observe.stages import stages
+
+if TYPE_CHECKING:
+    from argosy.observe.findings.ranks import SlowNode, SlowRank
 
 
 @dataclass(frozen=True)
@@ -112,6 +115,20 @@ class Observed:
     def lateness(self) -> Lateness | None:
         """Own times of the ranks against their peers."""
         return lateness(self.alignment) if self.alignment and len(self.alignment.traces) > 1 else None
+
+    @cached_property
+    def slow_ranks(self) -> list[SlowRank]:
+        """Ranks above all gates (findings.ranks)."""
+        from argosy.observe.findings.ranks import slow_ranks
+
+        return slow_ranks(self)
+
+    @cached_property
+    def slow_nodes(self) -> list[SlowNode]:
+        """Nodes above all gates (findings.ranks)."""
+        from argosy.observe.findings.ranks import slow_nodes
+
+        return slow_nodes(self)
 
     @cached_property
     def chains(self) -> Chains | None:

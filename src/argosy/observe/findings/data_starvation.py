@@ -6,7 +6,6 @@ import numpy as np
 
 from argosy.observe import thresholds
 from argosy.observe.findings.finding import Culprit, Finding
-from argosy.observe.findings.ranks import slow_ranks
 from argosy.observe.observed import Observed
 from argosy.observe.records import Place, TrainingLog
 
@@ -39,7 +38,7 @@ def _of_traces(observed: Observed) -> list[Finding]:
     typical = np.array([float(np.median(values)) for values in data])
     mean = np.array([float(values.mean()) for values in data])
     everybody = float(np.median(mean))
-    alone = [slow for slow in slow_ranks(observed) if slow.leading == "data"]
+    alone = [slow for slow in observed.slow_ranks if slow.leading == "data"]
     found = []
     for slow in alone:
         share = slow.saved_s / step

@@ -7,7 +7,6 @@ import numpy as np
 from argosy.observe import thresholds
 from argosy.observe.findings.finding import Culprit, Finding
 from argosy.observe.findings.pauses import pauses
-from argosy.observe.findings.ranks import slow_nodes, slow_ranks
 from argosy.observe.observed import Observed
 from argosy.observe.records import Place
 
@@ -84,7 +83,7 @@ def _unmarked(observed: Observed) -> list[Finding]:
     late, alignment = observed.lateness, observed.alignment
     if late is None or alignment is None or len(late.steps) < thresholds.ENOUGH_STEPS:
         return []
-    if slow_ranks(observed) or slow_nodes(observed) or pauses(observed, "compilation"):
+    if observed.slow_ranks or observed.slow_nodes or pauses(observed, "compilation"):
         return []
     host = np.stack(
         [

@@ -7,7 +7,6 @@ import numpy as np
 from argosy.observe import thresholds
 from argosy.observe.findings.finding import Culprit, Finding
 from argosy.observe.findings.pauses import marked
-from argosy.observe.findings.ranks import slow_ranks
 from argosy.observe.observed import Observed
 from argosy.observe.records import Place
 
@@ -30,7 +29,7 @@ def find(observed: Observed) -> list[Finding]:
     everybody = float(np.median(typical))
     if everybody < thresholds.HOST_SHARE * step:
         return []
-    alone = [slow for slow in slow_ranks(observed) if slow.leading == "host"]
+    alone = [slow for slow in observed.slow_ranks if slow.leading == "host"]
     share = everybody / step
     lasting = float(np.mean([np.mean(values >= thresholds.HOST_SHARE * step) for values in gaps]))
     worst = int(np.argmax(typical))

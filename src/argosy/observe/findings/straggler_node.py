@@ -6,7 +6,7 @@ import numpy as np
 
 from argosy.observe import thresholds
 from argosy.observe.findings.finding import Culprit, Finding
-from argosy.observe.findings.ranks import explained, slow_nodes
+from argosy.observe.findings.ranks import explained
 from argosy.observe.observed import Observed
 from argosy.observe.records import Place
 
@@ -20,7 +20,7 @@ def find(observed: Observed) -> list[Finding]:
         return []
     step = float(np.median(late.step_s))
     found = []
-    for slow in slow_nodes(observed):
+    for slow in observed.slow_nodes:
         reasons = explained(observed, slow.node)
         share = slow.saved_s / step
         ratios = (slow.z / thresholds.ROBUST_Z, share / thresholds.LEAST_SHARE)

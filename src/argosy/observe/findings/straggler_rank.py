@@ -6,7 +6,7 @@ import numpy as np
 
 from argosy.observe import thresholds
 from argosy.observe.findings.finding import Culprit, Finding
-from argosy.observe.findings.ranks import SlowRank, explained, slow_nodes, slow_ranks
+from argosy.observe.findings.ranks import SlowRank, explained
 from argosy.observe.lateness import robust_z
 from argosy.observe.observed import Observed
 from argosy.observe.records import Place, TrainingLog
@@ -25,10 +25,10 @@ _WHY = {
 
 def find(observed: Observed) -> list[Finding]:
     """Slow ranks of traces, of per-rank timers in logs, and of operation tables (against the same stage's replicas)."""
-    inside = {index for node in slow_nodes(observed) for index in node.indices}
+    inside = {index for node in observed.slow_nodes for index in node.indices}
     found = [
         _of_trace(observed, each)
-        for each in slow_ranks(observed)
+        for each in observed.slow_ranks
         if each.index not in inside and each.leading != "data"
     ]
     if not observed.traces:
