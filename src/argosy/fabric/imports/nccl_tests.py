@@ -27,7 +27,7 @@ PROGRAMS = {
 LARGEST_JSON = 64 << 20  # bytes
 _TAG = re.compile(r"^\[\d+,\d+\]<std(?:out|err)>:|^\s?\d+: (?=[#\s])")
 _PROGRAM = re.compile(r"\b(\w+?)_perf(?:_mpi)?\b")
-_RANK = re.compile(r"#\s+Rank\s+(\d+)\s.*?\bon\s+(\S+)\s+device\s+(\d+)\s+\[[^\]]*\]\s*(.*)$")
+_RANK = re.compile(r"#\s+Rank\s+(\d{1,9})\s.*?\bon\s+(\S+)\s+device\s+(\d+)\s+\[[^\]]*\]\s*(.*)$")
 _VARIABLE = re.compile(r"\b(NCCL_[A-Z0-9_]+)=([^\s'\"]+)")
 _WARNING = re.compile(r"NCCL WARN (.*)|(NET/Socket\b.*)")
 

@@ -12,18 +12,18 @@ from argosy.observe.records import LibraryMessage
 
 MOST_MESSAGES = 500_000  # of one file
 _PREFIX = re.compile(
-    r"(?P<host>[A-Za-z0-9][\w.-]{0,252}):(?P<pid>\d+):(?P<tid>\d+) (?:\[(?P<device>-?\d+)\] )?"
+    r"(?P<host>[A-Za-z0-9][\w.-]{0,252}):(?P<pid>\d{1,20}):(?P<tid>\d{1,20}) (?:\[(?P<device>-?\d{1,20})\] )?"
 )
 _CHANNEL = re.compile(
-    r"Channel (?P<channel>\d+)(?:/\d+)? : (?P<source>\d+)\[(?P<source_device>[0-9a-f]+)\] -> "
-    r"(?P<target>\d+)\[(?P<target_device>[0-9a-f]+)\](?: \[(?P<direction>send|receive)\])? via (?P<via>\S+)"
+    r"Channel (?P<channel>\d{1,20})(?:/\d+)? : (?P<source>\d{1,20})\[(?P<source_device>[0-9a-f]+)\] -> "
+    r"(?P<target>\d{1,20})\[(?P<target_device>[0-9a-f]+)\](?: \[(?P<direction>send|receive)\])? via (?P<via>\S+)"
 )
 _INIT = re.compile(
-    r"(?:comm (?P<comm>0x[0-9a-f]+) )?rank (?P<rank>\d+) n[rR]anks (?P<ranks>\d+)(?:.*?cudaDev (?P<device>\d+))?"
+    r"(?:comm (?P<comm>0x[0-9a-f]+) )?rank (?P<rank>\d{1,20}) n[rR]anks (?P<ranks>\d{1,20})(?:.*?cudaDev (?P<device>\d{1,20}))?"
     r"(?:.*?busId (?P<bus>[0-9a-f]+))?(?:.*?commId (?P<id>0x[0-9a-f]+))?"
 )
 _TIMINGS = re.compile(
-    r"Init timings.*?rank (?P<rank>\d+) nranks (?P<ranks>\d+) total (?P<total>[\d.]+)(?: \((?P<parts>[^)]*)\))?"
+    r"Init timings.*?rank (?P<rank>\d{1,20}) nranks (?P<ranks>\d{1,20}) total (?P<total>[\d.]+)(?: \((?P<parts>[^)]*)\))?"
 )
 _USING = re.compile(r"Using network (\S+)|NET/(IB|Socket) : (?:Using )?(.*)|(NET/[\w-]+) : No device found")
 _RINGS = re.compile(
@@ -31,19 +31,22 @@ _RINGS = re.compile(
 )
 _VERSION = re.compile(r"NCCL version (\S+)|RCCL version\s*:?\s*(\S+)")
 _GLOG = re.compile(r"\[[EWIF](\d\d)(\d\d) (\d\d):(\d\d):(\d\d)\.?(\d*)")
-_GROUP = re.compile(r"\[PG (?:ID )?(?P<id>\w+)(?: PG GUID (?P<name>\S+?))?(?: \S+)? Rank (?P<rank>\d+)\]")
-_BRACKET_RANK = re.compile(r"\[Rank (\d+)\]")
+_GROUP = re.compile(
+    r"\[PG (?:ID )?(?P<id>\w+)(?: PG GUID (?P<name>\S+?))?(?: \S+)? Rank (?P<rank>\d{1,20})\]"
+)
+_BRACKET_RANK = re.compile(r"\[Rank (\d{1,20})\]")
 _WORK = re.compile(
-    r"WorkNCCL\(SeqNum=(?P<sequence>\d+), OpType=(?P<operation>\w+)"
-    r"(?:, (?:TensorShape=\[[^\]]*\]|NumelIn=(?P<numel_in>\d+), "
-    r"NumelOut=(?P<numel_out>\d+)))?[^)]*?Timeout\(ms\)=(?P<timeout>\d+)\)(?: ran for (?P<ran>\d+) milliseconds)?"
+    r"WorkNCCL\(SeqNum=(?P<sequence>\d{1,20}), OpType=(?P<operation>\w+)"
+    r"(?:, (?:TensorShape=\[[^\]]*\]|NumelIn=(?P<numel_in>\d{1,20}), "
+    r"NumelOut=(?P<numel_out>\d{1,20})))?[^)]*?Timeout\(ms\)=(?P<timeout>\d{1,20})\)(?: ran for (?P<ran>\d{1,20}) milliseconds)?"
 )
 _LAST = re.compile(
-    r"last enqueued (?:NCCL )?work: (?P<enqueued>-?\d+), last completed (?:NCCL )?work: (?P<completed>-?\d+)",
+    r"last enqueued (?:NCCL )?work: (?P<enqueued>-?\d{1,20}), last completed (?:NCCL )?work: (?P<completed>-?\d{1,20})",
     re.I,
 )
-_AT = re.compile(r"failure detected by watchdog at work sequence id: (\d+)")
-_DUMP = re.compile(r"dump signal.*?from\s+(?:another )?rank(?: +(\d+))?", re.I)
+_AT = re.compile(r"failure detected by watchdog at work sequence id: (\d{1,20})")
+_DUMP = re.compile(r"dump signal.{0,200}?from\s+(?:another )?rank(?: +(\d{1,20}))?", re.I)
+_DEVICE = re.compile(r"[0-9]{1,9}")
 _OPERATIONS = {"ALLREDUCE": "all_reduce", "_ALLGATHER_BASE": "all_gather", "ALLGATHER": "all_gather",
                "ALLGATHER_COALESCED": "all_gather", "_REDUCE_SCATTER_BASE": "reduce_scatter",
                "REDUCE_SCATTER": "reduce_scatter", "ALLTOALL": "all_to_all", "ALLTOALL_BASE": "all_to_all",
@@ -161,10 +164,10 @@ class Messages:
         via = found["via"].split("/")
         transport = (
             "/".join(via[:2])
-            if via[0] in ("NET", "P2P", "SHM") and len(via) > 1 and not via[1].isdigit()
+            if via[0] in ("NET", "P2P", "SHM") and len(via) > 1 and not _DEVICE.fullmatch(via[1])
             else via[0]
         )
-        device = next((part for part in via[1:] if part.isdigit()), None)
+        device = next((part for part in via[1:] if _DEVICE.fullmatch(part)), None)
         direction = found["direction"]
         source, target = int(found["source"]), int(found["target"])
         if direction == "receive":

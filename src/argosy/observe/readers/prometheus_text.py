@@ -15,7 +15,7 @@ LONGEST_SAMPLE = 8192  # characters: twenty labels take a tenth of it
 _SAMPLE = re.compile(
     r'([A-Za-z_:][\w:]*)[ \t]*(?:\{((?:[^"}]|"(?:[^"\\]|\\.)*")*)\})?[ \t]+([^\s#]+)(?:[ \t]+([-+.\deE]+))?[ \t]*(?:#.*)?'
 )
-_LABEL = re.compile(r'([A-Za-z_]\w*)[ \t]*=[ \t]*"((?:[^"\\]|\\.)*)"')
+_LABEL = re.compile(r'([A-Za-z_]\w{0,200})[ \t]*=[ \t]*"((?:[^"\\]|\\.)*)"')
 _ESCAPED = {"\\\\": "\\", '\\"': '"', "\\n": "\n"}
 _MILLISECONDS_FROM = (
     1e11  # the text format counts milliseconds, OpenMetrics seconds: seconds reach this in the year 5138

@@ -23,11 +23,12 @@ from argosy.observe.records import Batch, Input, TrainingLog
 KIND = "training_log"
 _TAGS = "[ 0123456789"
 _HINTS = re.compile(
-    r"\biteration\s+\d+\s*/\s*\d+\s*\||elapsed time per iteration|\bstep:\s*\d+\s+loss:|train_step_timing in s"
-    r"|RunningAvgSamplesPerSec|samples/sec: |\[\w*[Tt]rainer\w*\] \[#\w+\] \[|using world size: \d+"
-    r"|-{3,} arguments -{3,}|\[config\.py:\d+:print\]|Starting job: |\*{5} Running training \*{5}"
+    r"\biteration\s{1,20}\d{1,17}\s{0,20}/\s{0,20}\d{1,17}\s{0,20}\||elapsed time per iteration"
+    r"|\bstep:\s{0,20}\d{1,17}\s{1,20}loss:|train_step_timing in s"
+    r"|RunningAvgSamplesPerSec|samples/sec: |\[\w*[Tt]rainer\w*\] \[#\w+\] \[|using world size: \d{1,17}"
+    r"|-{3,} arguments -{3,}|\[config\.py:\d{1,17}:print\]|Starting job: |\*{5} Running training \*{5}"
     r"|torch\.distributed\.(?:run|launch)|Setting OMP_NUM_THREADS|DeepSpeed"
-    r"|[Mm]egatron|torchtitan|'train_runtime':|\d+/\d+ \[[\d:]+<[\d:?]+, *[\d.?]+(?:s/it|it/s)"
+    r"|[Mm]egatron|torchtitan|'train_runtime':|\d{1,17}/\d{1,17} \[[\d:]{1,12}<[\d:?]{1,12}, {0,8}[\d.?]{1,20}(?:s/it|it/s)"
 )
 
 

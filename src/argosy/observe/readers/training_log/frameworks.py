@@ -72,7 +72,7 @@ class Frameworks:
         if found := _NEMO.search(text):
             fields = dict(_pairs(found[2], ":"))
             step = fields.get("global_step", "")
-            iteration = int(step) if step.isdigit() and len(step) < 18 else int(found[1])
+            iteration = int(step) if step.isdecimal() and len(step) < 18 else int(found[1])
         elif found := _NEMO_BAR.search(text):
             fields = dict(_pairs(found[0][found[0].index("[") + 1 : -1], "=", ","))
             iteration = int(found[1])

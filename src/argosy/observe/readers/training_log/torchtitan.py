@@ -13,8 +13,8 @@ from argosy.observe.readers.training_log.collect import Collector
 LONGEST_DUMP = 1 << 18  # characters of a configuration over several lines
 _STEP = re.compile(r"\bstep:\s*(\d{1,17})\s+loss:\s*(\S+)(.*)")
 _FIELD = re.compile(r"\b(tps|tflops|mfu|end_to_end\(s\)|data_loading\(s\)|data_loading\(%\)):\s*(\S+)")
-_SIZE = re.compile(r"Model (\S+) (\S+) size: ([\d,]+) total parameters")
-_ARGUMENTS = re.compile(r"\b(\w+)=(-?[\d.]+(?:e[+-]?\d+)?|True|False|None)")
+_SIZE = re.compile(r"Model (\S+) (\S+) size: ([\d,]{1,30}) total parameters")
+_ARGUMENTS = re.compile(r"\b(\w+)=(-?[\d.]{1,30}(?:e[+-]?\d{1,3})?|True|False|None)")
 _TRAINER = re.compile(
     r"local batch size:? (\d{1,12}), global batch size:? (\d{1,12}),(?: gradient accumulation steps:? (\d{1,12}),)? "
     r"sequence length:? (\d{1,12})"
