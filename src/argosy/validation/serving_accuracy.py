@@ -148,9 +148,9 @@ def parameters_section() -> list[str]:
         "None belongs to a row, a model or a source; `any` holds for all engines. Start: the prior's centre.",
         "",
         *markdown(("number", "meaning", "start", "fitted", "90 %"), rows),
-        "Standard deviation of ln(measured ÷ predicted) by grade, from which the 90 % intervals follow, %. `measured-like`: of",
-        "the fitted rows; `interpolated`: the larger of the models left out and the rows set aside, whose intervals therefore cover",
-        "nine of ten by construction; `extrapolated`: half as much again, an assumption.",
+        "Standard deviation of ln(measured ÷ predicted) by grade, %, from which the 90 % intervals follow. `measured-like`:",
+        "of the fitted rows; `interpolated`: the larger of the models left out and the rows set aside, whose intervals",
+        "therefore cover nine of ten by construction; `extrapolated`: half as much again, an assumption.",
         "",
         *markdown(("grade", "iterations", "offline throughput", "first token"), residuals),
     ]
