@@ -138,7 +138,7 @@ class Roofline:
         widest = max(
             self.model.ffn / self.layout.tp * 2, self.model.hidden * 4, self.model.vocab / self.layout.tp / 8
         )
-        return CONTEXT_BYTES + self.engine.max_tokens * widest * ACTIVATION_BYTES
+        return float(CONTEXT_BYTES + self.engine.max_tokens * widest * ACTIVATION_BYTES)
 
     @property
     def max_batch(self) -> int:
