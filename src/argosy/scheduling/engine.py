@@ -90,8 +90,9 @@ class Simulation(State):
             self.moved(life)
         elif event == LOOK:
             life.settle(self.now)
+            life.level = self.ranks.level(life)
             self.anew = True
-            self._watch_level(life)
+            self.watch(life)
         elif event == TIMEOUT:
             self.let_go(life)
             life.timeouts += 1
@@ -171,6 +172,8 @@ class Simulation(State):
         if not life.nodes and life.places is not None:
             life.nodes = len(life.places.nodes)
         self.running[life.index] = life
+        self.priorities[life.job.priority] = self.priorities.get(life.job.priority, 0) + 1
+        life.level = self.ranks.level(life)
         if life.job.kind == ELASTIC:
             self.elastic[life.index] = life
         elif life.job.kind == SERVICE:
@@ -210,8 +213,7 @@ class Simulation(State):
         life.places, life.version, life.reason = None, life.version + 1, ""
         life.phases.clear()
         self.log.add(self.now, CODE[reason], life.index, held)
-        for kept in (self.running, self.elastic, self.services):
-            kept.pop(life.index, None)
+        self.unlist(life)
         self.gone(life)
         self.anew = True
 
@@ -238,8 +240,7 @@ class Simulation(State):
         """The job holds what it has for so long, and leaves then."""
         life.state, life.reason = LEAVING, reason
         life.phases = [(self.now + seconds, kind)]
-        for kept in (self.running, self.elastic, self.services):
-            kept.pop(life.index, None)
+        self.unlist(life)
         self.log.add(self.now, CODE["leave"], life.index)
         life.version += 1
         self.at(self.now + seconds, LEFT, life.index, life.version)

@@ -43,6 +43,7 @@ class Life:
     attained: float = 0.0
     """Accelerator-seconds of working, lost ones included."""
     level: int = 0
+    """Of the service attained: as of its start, or of the moment at which it reached the next one."""
     started: float = nan
     ended: float = nan
     asked: float = nan
@@ -121,6 +122,11 @@ class Life:
     def save(self) -> None:
         """Everything done is safe."""
         self.saved, self.unsaved = self.done, 0.0
+
+    def left_at(self, now: float) -> float:
+        """`estimate_left` at `now`, without booking."""
+        working = now - max(self.last, self.phases[-1][0] if self.phases else self.last)
+        return max(self.estimate_left - self.rate * max(working, 0.0), 0.0)
 
     def fall_back(self) -> None:
         """What is not saved is lost. A service loses nothing: its replicas keep no work."""

@@ -25,11 +25,16 @@ class Places:
     workers: int
     device: int = -1
     steps: int = 0
+    _total: int = -1
 
     @property
     def accelerators(self) -> float:
         """How many it holds, a fraction counted as such."""
-        return self.steps / FRACTION_STEPS if self.steps else int(self.amounts.sum())
+        if self.steps:
+            return self.steps / FRACTION_STEPS
+        if self._total < 0:
+            self._total = int(self.amounts.sum())
+        return self._total
 
     def by_node(self) -> dict[int, int]:
         """Accelerators by node."""

@@ -48,6 +48,12 @@ class Ranks:
             return life.job.deadline_s
         return life.job.submit_s if self.order == "fifo" else 0.0
 
+    def standing(self, life: Life, now: float) -> float:
+        """`coarse` of a running job at `now`, without booking."""
+        if self.order == "shortest-remaining":
+            return life.left_at(now)
+        return self.values[life.level] if self.values else self.coarse(life)
+
     def key(self, life: Life) -> tuple[float, ...]:
         """The key of a waiting job: smaller is first."""
         return (self.coarse(life), life.job.submit_s)

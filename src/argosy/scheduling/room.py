@@ -62,7 +62,7 @@ def _gains(sim: Simulation, life: Life) -> list[Gain]:
 
 def _right(sim: Simulation, life: Life) -> tuple[float, float, int]:
     """Whom to keep: smaller is kept longer."""
-    coarse = sim.ranks.coarse(life) if sim.policy.preemption == "order" else -life.job.priority
+    coarse = sim.ranks.standing(life, sim.now) if sim.policy.preemption == "order" else -life.job.priority
     return (coarse, life.began, life.index)
 
 
@@ -71,6 +71,9 @@ def _lesser(sim: Simulation, life: Life) -> list[Life]:
     policy, quotas = sim.policy, sim.quotas
     own = life.places.accelerators if life.places else 0
     reclaims = policy.reclaim and quotas.entitled(life.job.tenant, life.shape.fewest - own)
+    lower = any(count and priority < life.job.priority for priority, count in sim.priorities.items())
+    if policy.preemption == "priority" and not (lower or reclaims or sim.holding):
+        return []
     outranks = _outranks(sim, life)
     found = []
     for one in (*sim.running.values(), *sim.holding.values()):
@@ -103,10 +106,10 @@ def _outranks(sim: Simulation, life: Life) -> Callable[[Life], bool]:
         return lambda one: one.job.priority < life.job.priority and among_equals(one)
     if sim.policy.preemption == "order":
         coarse = sim.ranks.coarse(life)
+        bar = coarse + 1e-9 * max(abs(coarse), 1.0)
 
         def behind(one: Life) -> bool:
-            one.settle(sim.now)
-            return among_equals(one) and sim.ranks.coarse(one) > coarse + 1e-9 * max(abs(coarse), 1.0)
+            return sim.ranks.standing(one, sim.now) > bar and among_equals(one)
 
         return behind
     return lambda one: False

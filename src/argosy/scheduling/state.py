@@ -70,6 +70,8 @@ class State:
         self.log = Recorder()
         self.on_node: list[set[int]] = [set() for _ in range(cluster.nodes)]
         self.running: dict[int, Life] = {}
+        self.priorities: dict[int, int] = {}
+        """Running jobs by priority."""
         self.elastic: dict[int, Life] = {}
         self.services: dict[int, Life] = {}
         self.holding: dict[int, Life] = {}
@@ -162,9 +164,17 @@ class State:
         ends = life.ends_at(self.now)
         if ends < inf:
             self.at(max(ends, self.now), END, life.index, life.version)
-        self._watch_level(life)
+        self.watch(life)
 
-    def _watch_level(self, life: Life) -> None:
+    def unlist(self, life: Life) -> None:
+        """The job runs no more."""
+        if self.running.pop(life.index, None) is not None:
+            self.priorities[life.job.priority] -= 1
+        self.elastic.pop(life.index, None)
+        self.services.pop(life.index, None)
+
+    def watch(self, life: Life) -> None:
+        """Notes when its rank changes by itself: at the next level of service, when it may be preempted."""
         if life.state != RUNNING:
             return
         if self.ranks.thresholds:
