@@ -12,13 +12,13 @@ from typing import Any
 
 import numpy as np
 
-from argosy.ledger import Interval, Ledger
+from argosy.ledger import Ledger
 from argosy.observe.attribution import trace_parts, waterfall
 from argosy.observe.attribution_other import log_waterfall, table_waterfall
 from argosy.observe.findings import Finding, find_all
 from argosy.observe.mfu import of_observed as utilisation
 from argosy.observe.observed import Observed
-from argosy.observe.pictures import intervals, pictures
+from argosy.observe.pictures import pictures
 from argosy.observe.planned import bounds, compared, plan_of
 from argosy.observe.records import Batch
 from argosy.spec import Scenario
@@ -84,10 +84,6 @@ class Diagnosis:
             ),
             "notes": list(self.notes),
         }
-
-    def timeline(self) -> list[Interval]:
-        """The recorded slices of every rank on the common clock, for a viewer of traces."""
-        return intervals(self.observed.alignment) if self.observed.alignment is not None else []
 
 
 def diagnose(

@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from argosy.ledger import Interval
 from argosy.observe.align import Alignment
 from argosy.observe.observed import Observed
 from argosy.observe.records import RankTrace
@@ -192,23 +191,3 @@ def table_heat(replay: TableReplay) -> list[dict[str, Any]]:
         for k, stage in enumerate(replay.stages)
         for i, replica in enumerate(replay.data)
     ]
-
-
-def intervals(alignment: Alignment) -> list[Interval]:
-    """All recorded slices of every rank on the common clock (s from the first), one track a lane, none overlapping."""
-    found: list[Interval] = []
-    lanes: dict[tuple[int, str], list[tuple[int, int, str, int]]] = {}
-    for i, (rank, trace) in enumerate(zip(alignment.ranks, alignment.traces, strict=True)):
-        for lane, name, _, start, end in trace.slices:
-            lanes.setdefault((rank, lane), []).append((start, end, name, i))
-    for (rank, lane), slices in lanes.items():
-        slices.sort()
-        common = (
-            alignment.common(slices[0][3], np.array([(start, end) for start, end, _, _ in slices])) * 1e-9
-        )
-        for k, (start, end) in enumerate(common.tolist()):
-            until = min(end, common[k + 1][0]) if k + 1 < len(common) else end
-            if until > start:
-                found.append(Interval(start, until, slices[k][2], f"rank {rank} {lane}"))
-    first = min((each.start_s for each in found), default=0.0)
-    return [Interval(each.start_s - first, each.end_s - first, each.state, each.place) for each in found]
