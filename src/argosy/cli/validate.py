@@ -78,7 +78,8 @@ def _show_metrics(console: Any, summary: dict[str, Any]) -> None:
                 bias, inside = f"{found['bias']:+.1%}", _percent(found["coverage_90"])
                 row = (metric, name.replace("_", " "), str(found["n"]), _percent(found["mape"]), bias, inside)
                 table.add_row(*row)
-    console.print(table)
+    if table.row_count:
+        console.print(table)
 
 
 def _percent(value: float | None) -> str:

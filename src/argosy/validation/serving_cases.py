@@ -78,7 +78,7 @@ class ServingCase:
 
 def serving_case(row: Row) -> ServingCase:
     """The case that a row states. Skipped, with the reason, where the row is incomplete or not modelled."""
-    kind = row.text("kind")
+    kind = row.text("kind") or KINDS[0 if row.number("concurrency") else 1]
     if kind not in KINDS:
         raise Skipped(f"{kind}: neither lengths, load nor layout are stated")
     if "disagg" in row.text("engine"):
