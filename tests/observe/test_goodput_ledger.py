@@ -191,6 +191,20 @@ def test_accounting_tells_of_the_queue_and_of_ends(run):
     assert any("first step again" in each for each in found.warnings)
 
 
+def test_restarts_inside_one_job(run):
+    story = Story()
+    story.begin(0, 10)
+    story.steps(10)
+    story.begin(100, 10)
+    story.steps(5)
+    found = run(story, JOBS + job(1, "COMPLETED", 0, 0, story.now))
+    assert [each.cause.name for each in found.interruptions] == [
+        "unknown"
+    ]  # the job's end says nothing of it
+    assert [each.job.id for each in found.attempts] == ["1", "1"]
+    assert seconds(found) == pytest.approx(story.truth, abs=1e-3) and closes(found)
+
+
 def test_a_job_that_died_before_its_first_line(run):
     story = Story()
     story.begin(0, 10)

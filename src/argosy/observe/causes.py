@@ -64,7 +64,9 @@ def cause_of(attempt: Attempt, faults: Sequence[FaultEvent], again: bool) -> Cau
         name = _EXIT.get(event.kind, event.kind)
         if name in _ORDER:
             found.setdefault(name, Place(attempt.path, event.line))
-    if attempt.job is not None:
+    if attempt.job is not None and attempt.stop_s >= (
+        attempt.job.end_s or 0.0
+    ):  # not of restarts inside one job
         name = _STATES.get(attempt.job.state, "error" if attempt.job.state == "FAILED" else "")
         if name:
             found.setdefault(name, Place("sacct", attempt.job.line))
