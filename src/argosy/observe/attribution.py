@@ -12,7 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from argosy.ledger import Ledger
-from argosy.observe.align import POINT_TO_POINT, Alignment
+from argosy.observe.align import Alignment
+from argosy.observe.matching import POINT_TO_POINT
 from argosy.observe.observed import Observed
 from argosy.observe.records import Floats, RankTrace
 from argosy.observe.settings import value

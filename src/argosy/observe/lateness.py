@@ -13,7 +13,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from argosy.observe import thresholds
-from argosy.observe.align import POINT_TO_POINT, Alignment
+from argosy.observe.align import Alignment
+from argosy.observe.matching import POINT_TO_POINT
 from argosy.observe.records import ACTIVITIES, Floats, Whole
 from argosy.observe.stages import stages
 
@@ -175,14 +176,14 @@ def _sends(trace: object) -> bool:
 
 def _tied(alignment: Alignment) -> Whole:
     """Numbers of ranks tied by groups smaller than the job: a pipeline stage, where nothing else tells it."""
-    from argosy.observe.align import _parts
+    from argosy.observe.align import tied
 
     matched, count = alignment.matched, len(alignment.traces)
     size = np.diff(matched.first)
     own = (matched.barrier & (size < count))[matched.instance]
     if not own.any():
         return np.zeros(count, np.int64)
-    return _parts(matched.instance[own], matched.who[own], count)
+    return tied(matched.instance[own], matched.who[own], count)
 
 
 def _last(alignment: Alignment) -> tuple[Whole, Whole]:

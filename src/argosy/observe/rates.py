@@ -9,7 +9,8 @@ import numpy as np
 
 from argosy.laws.collectives import bus_bandwidth
 from argosy.observe import thresholds
-from argosy.observe.align import POINT_TO_POINT, Alignment
+from argosy.observe.align import Alignment
+from argosy.observe.matching import POINT_TO_POINT
 from argosy.observe.observed import Observed
 
 LARGE = 4 << 20  # bytes from which a collective is limited by bandwidth and not by its start

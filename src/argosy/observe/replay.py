@@ -13,8 +13,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from argosy.observe.align import POINT_TO_POINT, Alignment
+from argosy.observe.align import Alignment
 from argosy.observe.intervals import union
+from argosy.observe.matching import POINT_TO_POINT
 from argosy.observe.records import Floats, Whole
 
 _EPSILON = 500.0  # ns by which a kernel may start before the end that it waited for: the clock's grain

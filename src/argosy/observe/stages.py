@@ -6,7 +6,8 @@ from collections import Counter, defaultdict
 
 import numpy as np
 
-from argosy.observe.align import POINT_TO_POINT, Alignment
+from argosy.observe.align import Alignment
+from argosy.observe.matching import POINT_TO_POINT
 
 
 def stages(alignment: Alignment) -> list[int | None]:
