@@ -322,7 +322,7 @@ def test_a_scenario_survives_json() -> None:
 def test_examples_load(path: Path) -> None:
     scenario = load(path)
     assert scenario.name == path.stem
-    assert scenario.training
+    assert scenario.training or scenario.serving
 
 
 def test_an_unknown_site_is_told_what_a_site_of_its_own_needs() -> None:

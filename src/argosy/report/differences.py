@@ -14,20 +14,20 @@ _UNITS = {"days": "days", "usd": "usd", "mw": "MW"}
 
 def headline(answer: Mapping[str, Any]) -> str:
     """One sentence: how many days, dollars and megawatts B is more or less than A."""
-    if any(
-        answer[side]["status"] == "infeasible" and answer["headline"]["days"][side] is None for side in "ab"
-    ):
-        lacking = [
-            f"{side.upper()} ({answer[side]['name']})"
-            for side in "ab"
-            if answer["headline"]["days"][side] is None
-        ]
+    lacking = [
+        f"{side.upper()} ({answer[side]['name']})"
+        for side in "ab"
+        if answer[side]["status"] == "infeasible" and answer["headline"]["usd"][side] is None
+    ]
+    if lacking:
         return f"{' and '.join(lacking)} cannot run: only inputs compare"
     told = []
     idle = [f"{side.upper()} cannot run" for side in "ab" if answer[side]["status"] == "infeasible"]
     for name, word in (("days", "days"), ("usd", "dollars"), ("mw", "MW at peak")):
         figure = answer["headline"][name]
         delta, whole = figure["delta"], figure["a"]
+        if delta is None:
+            continue  # of one that trains and one that serves
         if abs(delta) < 5e-4 * abs(whole):
             told.append(f"the same {word}")
             continue

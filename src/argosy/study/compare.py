@@ -78,13 +78,13 @@ def _identity(one: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _totals(one: Mapping[str, Any]) -> dict[str, float | None]:
-    """Days, dollars and peak megawatts of a plan at central facts; None where it has no run."""
-    if not one["training"]:
-        return {"days": None, "usd": None, "mw": None}
+    """Days of training, dollars and peak megawatts of a plan at central facts; None for what it has not."""
+    days = sum(job["schedule"]["days"]["nominal"] for job in one["training"]) if one["training"] else None
+    cost, site = one.get("cost"), one.get("facility")
     return {
-        "days": sum(job["schedule"]["days"]["nominal"] for job in one["training"]),
-        "usd": one["cost"]["total_usd"],
-        "mw": one["facility"]["facility_peak_w"] / 1e6,
+        "days": days,
+        "usd": cost["total_usd"] if cost else None,
+        "mw": site["facility_peak_w"] / 1e6 if site else None,
     }
 
 
@@ -156,6 +156,11 @@ def _chosen(one: Mapping[str, Any]) -> dict[str, Any]:
         "fabric": {
             fabric["role"]: {tier["name"]: tier["switches"] for tier in fabric["tiers"]}
             for fabric in one["fabrics"]
+        },
+        "serving": {
+            service["name"]: {"replica": service["replica"]["label"], "gpus": service["fleet"]["gpus"]}
+            for service in one.get("serving", [])
+            if service["fleet"]
         },
     }
 
