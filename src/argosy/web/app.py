@@ -60,7 +60,7 @@ def create_app(
     app.add_api_route("/vega.js", _vega, methods=["GET"], include_in_schema=False)
     app.add_api_route("/", _page, methods=["GET"], include_in_schema=False)
     app.mount("/static", StaticFiles(directory=STATIC))
-    app.add_middleware(Guard, limits=bounds, hosts=hosts, token=token)  # type: ignore[arg-type]
+    app.add_middleware(Guard, limits=bounds, hosts=hosts, token=token)
     return app
 
 
