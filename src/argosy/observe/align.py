@@ -107,11 +107,19 @@ def align(traces: Sequence[RankTrace]) -> Alignment | None:
     often = {key: rows for key, rows in entries.items() if key[1] is not None or enough(rows)}
     rows, groups = split_unknown(often, ranks, scatter)
     offset, _, part = _clocks(flatten(rows), len(kept))
-    # Collectives too few to tell groups apart by their scatter are divided by their ends on the clocks that others gave.
-    few, more = split_unknown(
-        {key: rows for key, rows in entries.items() if key not in often}, ranks, apart_on(offset, part)
-    )
-    rows, groups = rows | few, groups | more
+    # Collectives too few to tell groups apart by their scatter: those that all ranks end together tie the groups' clocks,
+    # and on tied clocks the others are divided by their ends.
+    rest = {key: each for key, each in entries.items() if key not in often}
+    split, named = split_unknown(rest, ranks, apart_on(offset, part))
+    whole = {key: each for key, each in split.items() if len(each) == len(kept)}
+    if whole:
+        rows |= whole
+        groups |= {label: members for label, members in named.items() if len(members) == len(kept)}
+        offset, _, part = _clocks(flatten(rows), len(kept))
+        done = {(key[2], key[3], key[4]) for key in whole}
+        rest = {key: each for key, each in rest.items() if (key[2], key[3], key[4]) not in done}
+        split, named = split_unknown(rest, ranks, apart_on(offset, part))
+    rows, groups = rows | split, groups | named
     flat = flatten(rows)
     offset, residual, part = _clocks(flat, len(kept))
     flat = with_pairs(flat, kept, starts, offset, residual)
