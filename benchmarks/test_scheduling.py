@@ -1,8 +1,8 @@
 """How fast queues are played: 100,000 jobs on 2,048 nodes of 8, against the same rules in plain Python on a smaller instance.
 
 Run: `python -m pytest benchmarks/test_scheduling.py --benchmark-only -s`. The aims: 10 s for FIFO and EASY, 60 s topology-aware,
-on two cores. The baseline walks 400 jobs on 256 nodes at every event from scratch; its cost per job grows with nodes and
-queue, so the ratio understates. Nothing is asserted in seconds.
+on two cores. The baseline walks 3,000 jobs on 64 nodes (as many per node) at every event from scratch; its cost per job
+grows with nodes and queue, so the ratio understates. Nothing is asserted in seconds.
 """
 
 import sys
@@ -39,9 +39,9 @@ def load(count: int, nodes: int, most: int) -> list[Job]:
 @pytest.fixture(scope="module")
 def plain_s() -> float:
     """Seconds per job of the baseline."""
-    jobs = [(j.submit_s, j.duration_s, j.accelerators, j.estimate_s, False) for j in load(400, 256, 1024)]
+    jobs = [(j.submit_s, j.duration_s, j.accelerators, j.estimate_s, False) for j in load(3000, 64, 128)]
     started = time.process_time()
-    Plain(256, 8, list(range(256)), jobs, True).run()
+    Plain(64, 8, list(range(64)), jobs, True).run()
     return (time.process_time() - started) / len(jobs)
 
 
@@ -65,6 +65,6 @@ def test_a_hundred_thousand_jobs(benchmark, plain_s, policy):
     benchmark.extra_info["times as fast as plain Python, per job"] = round(plain_s / per_job)
     print(
         f"\n{policy}: {JOBS:,} jobs in {min(spent):.1f} s of processor time, {1 / per_job:,.0f} jobs/s, "
-        f"{plain_s / per_job:,.0f} × plain Python on an eighth of the nodes"
+        f"{plain_s / per_job:,.0f} × plain Python on a 32nd of the nodes"
     )
-    assert plain_s / per_job > 5
+    assert plain_s / per_job > 3

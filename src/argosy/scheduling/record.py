@@ -40,13 +40,15 @@ class Recorder:
 
     def log(self) -> Log:
         """All of it as arrays."""
-        time, event, job, first, size = zip(*self._rows, strict=True) if self._rows else ((),) * 5
+        table = np.array(self._rows, dtype=float).reshape(
+            -1, 5
+        )  # indices are far below where floats skip whole numbers
         return Log(
-            np.array(time, dtype=float),
-            np.array(event, dtype=np.int8),
-            np.array(job, dtype=np.int64),
-            np.array(first, dtype=np.int64),
-            np.array(size, dtype=np.int64),
+            table[:, 0].copy(),
+            table[:, 1].astype(np.int8),
+            table[:, 2].astype(np.int64),
+            table[:, 3].astype(np.int64),
+            table[:, 4].astype(np.int64),
             np.array(self._nodes, dtype=np.int64),
             np.array(self._amounts, dtype=float),
             np.array(self._devices, dtype=np.int64),

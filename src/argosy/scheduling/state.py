@@ -63,6 +63,7 @@ class State:
         self.machine = Machine(cluster, waste, policy.backfill in ("easy", "conservative"))
         self.placer = Placer(self.machine, policy.placement)
         self.quotas = Quotas(cluster, policy.quota)
+        self.counts_use = self.quotas.rule != "none" or policy.order == "fair-share"
         self.lives = [Life(i, job, shape) for i, (job, shape) in enumerate(zip(jobs, shapes, strict=True))]
         self.ranks = Ranks(policy, [job.duration_s * (job.fraction or job.accelerators) for job in jobs])
         shared = self.quotas.share if policy.order == "fair-share" else None
@@ -110,7 +111,8 @@ class State:
             self.machine.take(places, end, shape.cpus, shape.memory)
         for node in places.nodes.tolist():
             self.on_node[node].add(index)
-        self.quotas.add(life, places.accelerators, places.workers)
+        if self.counts_use:
+            self.quotas.add(life, places.accelerators, places.workers)
 
     def vacate(self, life: Life, places: Places, end: float) -> None:
         """The machine's side of giving places back. What else the job holds on the same nodes is noted again by the caller."""
@@ -122,7 +124,8 @@ class State:
             self.machine.give(places, end, shape.cpus, shape.memory)
         for node in places.nodes.tolist():
             self.on_node[node].discard(index)
-        self.quotas.add(life, -places.accelerators, -places.workers)
+        if self.counts_use:
+            self.quotas.add(life, -places.accelerators, -places.workers)
         self.anew = True
 
     def add_places(self, life: Life, more: Places, event: str) -> None:
