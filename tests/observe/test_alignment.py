@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -115,3 +116,21 @@ def test_stages_stand_in_the_order_of_their_pipeline_group() -> None:
         out.append(replace(trace, collectives=each, groups={"0": (0, 1, 2, 3), "7": line}))
     found = align(out)
     assert found is not None and stages(found) == [0, 0, 1, 1]
+
+
+@pytest.mark.slow
+def test_a_pipelined_job_without_metadata_is_put_together(tmp_path: Path) -> None:
+    from argosy.observe.corpus import KINDS, Case, write_case
+    from argosy.observe.corpus.families import FAMILIES
+    from argosy.observe.gather import gather
+    from argosy.observe.observed import Observed
+
+    family = FAMILIES["pipeline-2022"]
+    write_case(Case(family, KINDS["healthy"], 1.0), tmp_path)
+    observed = Observed(tuple(gather([tmp_path / "files"])))
+    replicas = family.work.dp
+    assert observed.stages == [rank // replicas for rank in range(family.work.gpus)]
+    assert observed.alignment is not None
+    found = set(observed.alignment.groups.values())
+    wanted = {tuple(range(stage * replicas, (stage + 1) * replicas)) for stage in range(family.work.pp)}
+    assert wanted <= found and tuple(range(family.work.gpus)) in found
