@@ -11,6 +11,16 @@ from argosy.spec.problems import Problem, ScenarioError
 MOST_FAULTS = 50  # told of one file; what is wrong everywhere need not be told a hundred thousand times
 
 
+MOST_ACCELERATORS = 10_000_000  # of one job: more than any cluster has
+MOST_SECONDS = 1e12
+
+
+def whole(text: str) -> int | None:
+    """A whole number of at most 18 plain digits; None for anything else (Python takes other scripts' digits too)."""
+    text = text.strip()
+    return int(text) if text.isascii() and text.isdigit() and len(text) <= 18 else None
+
+
 @dataclass
 class Faults:
     """What is wrong with one file. `raise_if_any` ends the reading with a ScenarioError."""

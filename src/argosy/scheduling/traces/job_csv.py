@@ -32,7 +32,7 @@ from pathlib import Path
 from typing import Any
 
 from argosy.scheduling.jobs import ELASTIC, FRACTION_STEPS, KINDS, RIGID, Job, faults
-from argosy.scheduling.traces.faults import Faults, cell_column, text_of
+from argosy.scheduling.traces.faults import MOST_ACCELERATORS, MOST_SECONDS, Faults, cell_column, text_of
 from argosy.scheduling.traces.trace import Trace
 from argosy.spec.problems import suggest
 from argosy.spec.scheduling import TOPOLOGIES
@@ -72,21 +72,21 @@ def parse_jobs(text: str, file: str = "<text>", per_node: int = 8) -> Trace:
     found = Faults(file)
     lines = text.splitlines()
     rows = csv.reader(lines, strict=True)
-    heads = _heads(next(rows, []), lines, found)
-    found.raise_if_any()
-    table = _Table(heads, lines, found, per_node)
-    last = 0
+    table, last = None, 0
     try:
+        table = _Table(_heads(next(rows, []), lines, found), lines, found, per_node)
+        found.raise_if_any()
         for cells in rows:
             first, last = max(last, 1) + 1, rows.line_num
             if any(cell.strip() for cell in cells):
                 table.add(cells, first)
     except csv.Error as error:
         found.add(rows.line_num, 1, "", f"is no CSV: {error}", 'double the quotes within quotes: ""')
-    if not table.jobs and not found.problems:
+    jobs = tuple(table.jobs) if table is not None else ()
+    if not jobs and not found.problems:
         found.add(0, 0, "", "has no jobs", "write a row for each job below the header")
     found.raise_if_any()
-    return Trace(tuple(table.jobs), "jobs CSV")
+    return Trace(jobs, "jobs CSV")
 
 
 def _heads(given: list[str], lines: list[str], found: Faults) -> list[str]:
@@ -187,12 +187,14 @@ def _split(message: str) -> tuple[str, str]:
 def _reader(name: str) -> Callable[[str], Any]:
     if name in ("duration_s", "deadline_s", "checkpoint_interval_s", "crash_after_s"):
         return _amount_or_never
-    if name in _TIMES or name in _AMOUNTS:
+    if name in _TIMES:
         return _amount
+    if name in _AMOUNTS:
+        return _bytes
     if name == "accelerators":
         return _size
     if name == "priority":
-        return int
+        return _priority
     if name in _COUNTS:
         return _count
     readers: dict[str, Callable[[str], Any]] = {
@@ -202,6 +204,13 @@ def _reader(name: str) -> Callable[[str], Any]:
 
 
 def _amount(text: str) -> float:
+    value = float(text)
+    if not 0 <= value <= MOST_SECONDS:
+        raise ValueError
+    return value
+
+
+def _bytes(text: str) -> float:
     value = float(text)
     if not 0 <= value < inf:
         raise ValueError
@@ -215,14 +224,21 @@ def _amount_or_never(text: str) -> float:
 def _size(text: str) -> float:
     value = float(text)
     steps = value if value >= 1 else value * FRACTION_STEPS
-    if not 0 < value < inf or abs(steps - round(steps)) > 1e-6:
+    if not 0 < value <= MOST_ACCELERATORS or abs(steps - round(steps)) > 1e-6:
         raise ValueError
     return value
 
 
 def _count(text: str) -> int:
     value = int(text)
-    if value < 1:
+    if not 1 <= value <= MOST_ACCELERATORS:
+        raise ValueError
+    return value
+
+
+def _priority(text: str) -> int:
+    value = int(text)
+    if abs(value) > 2**53:
         raise ValueError
     return value
 
@@ -248,4 +264,7 @@ def _sizes(text: str) -> tuple[tuple[int, float], ...]:
     pairs = [part.split(":") for part in text.split()]
     if any(len(pair) != 2 for pair in pairs):
         raise ValueError
-    return tuple((_count(n), float(speed)) for n, speed in pairs)
+    sizes = tuple((_count(n), float(speed)) for n, speed in pairs)
+    if not all(0 < speed < inf for _, speed in sizes):
+        raise ValueError
+    return sizes

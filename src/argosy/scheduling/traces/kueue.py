@@ -15,12 +15,13 @@ from json.decoder import scanstring  # type: ignore[attr-defined]
 from pathlib import Path
 from typing import Any
 
-from argosy.scheduling.traces.faults import Faults, text_of
+from argosy.scheduling.traces.faults import MOST_ACCELERATORS, MOST_SECONDS, Faults, text_of, whole
 
 RESOURCES = (
     "nvidia.com/gpu", "amd.com/gpu", "google.com/tpu", "habana.ai/gaudi", "aws.amazon.com/neuron",
     "aws.amazon.com/neurondevice", "huawei.com/Ascend910", "gpu.intel.com/xe",
 )  # fmt: skip
+_LIMIT, _PAST = "maximumExecutionTimeSeconds", "accumulatedPastExecutionTimeSeconds"
 COMMAND = "kubectl get workloads --all-namespaces -o json"
 
 
@@ -68,7 +69,9 @@ def parse_kueue(text: str, file: str = "<text>") -> tuple[Workload, ...]:
         tree = json.loads(text)
     except json.JSONDecodeError as error:
         faults.add(error.lineno, error.colno, "", f"is no JSON: {error.msg}", f"write it with {COMMAND}")
-        faults.raise_if_any()
+    except (ValueError, RecursionError):
+        faults.add(1, 1, "", "is no list of workloads: its numbers or its depth", f"write it with {COMMAND}")
+    faults.raise_if_any()
     listed = isinstance(tree, dict) and isinstance(tree.get("items"), list)
     items = tree["items"] if listed else [tree]
     starts = _starts(text, len(items)) if listed else [0]
@@ -116,27 +119,33 @@ class _Reader:
         counted = [self._pod_set(_mapping(each), number) for number, each in enumerate(sets)]
         when = {
             each["type"]: each
-            for number, given in enumerate(status.get("conditions") or [])
+            for number, given in enumerate(_list(status.get("conditions")))
             if (each := self._condition(_mapping(given), number))["holds"]
         }
+        priority = self._number(spec.get("priority"), ("spec", "priority"), 2**53)
+        limit = self._number(spec.get(_LIMIT), ("spec", _LIMIT), MOST_SECONDS)
+        past = self._number(status.get(_PAST), ("status", _PAST), MOST_SECONDS)
+        if sum(pods * each for pods, _, each in counted) > MOST_ACCELERATORS:
+            self.fault(
+                ("spec", "podSets"), f"asks for more than {MOST_ACCELERATORS:,} accelerators", "check count"
+            )
         if len(self.faults.problems) > before or created is None:
             return []
         admission = _mapping(status.get("admission"))
         name = f"{meta['namespace']}/{meta['name']}" if meta.get("namespace") else str(meta["name"])
-        limit = spec.get("maximumExecutionTimeSeconds")
         return [
             Workload(
                 line=self.text.count("\n", 0, self.start) + 1,
                 name=name,
                 queue=str(spec.get("queueName") or ""),
                 cluster_queue=str(admission.get("clusterQueue") or ""),
-                priority=int(spec.get("priority") or 0),
+                priority=int(priority or 0),
                 created_s=created,
                 admitted_s=when.get("Admitted", {}).get("at"),
                 finished_s=when.get("Finished", {}).get("at"),
                 evicted=str(when.get("Evicted", {}).get("reason", "")),
-                past_s=float(status.get("accumulatedPastExecutionTimeSeconds") or 0.0),
-                time_limit_s=float(limit) if isinstance(limit, int | float) else None,
+                past_s=past or 0.0,
+                time_limit_s=limit or None,
                 pods=sum(pods for pods, _, _ in counted),
                 least_pods=sum(least for _, least, _ in counted),
                 accelerators=sum(pods * each for pods, _, each in counted),
@@ -149,21 +158,23 @@ class _Reader:
     def _pod_set(self, given: Mapping[str, Any], number: int) -> tuple[int, int, int]:
         """Pods, least pods, accelerators of one pod."""
         path = ("spec", "podSets", number)
-        pods, least = given.get("count", 1), given.get("minCount")
+        pods, least = given.get("count"), given.get("minCount")
+        pods = 1 if pods is None else pods
         for key, value in (("count", pods), ("minCount", least)):
             if value is not None and (not isinstance(value, int) or isinstance(value, bool) or value < 0):
                 self.fault((*path, key), f"{value!r} is no number of pods", "write a whole number")
                 return 0, 0, 0
         pod = _mapping(_mapping(given.get("template")).get("spec"))
-        containers = [_mapping(each) for each in pod.get("containers") or []]
+        containers = [_mapping(each) for each in _list(pod.get("containers"))]
         total = 0
         for index, container in enumerate(containers):
             resources = _mapping(container.get("resources"))
             asked = {**_mapping(resources.get("limits")), **_mapping(resources.get("requests"))}
             for resource in (each for each in RESOURCES if each in asked):
                 amount = str(asked[resource])
-                if amount.isdigit():
-                    total += int(amount)
+                number = whole(amount)
+                if number is not None:
+                    total += number
                 else:
                     where = (*path, "template", "spec", "containers", index, "resources")
                     self.fault(where, f"{resource}: {amount!r} is no whole number", "write for example 8")
@@ -174,11 +185,20 @@ class _Reader:
             given.get("lastTransitionTime"), ("status", "conditions", number, "lastTransitionTime")
         )
         return {
-            "type": given.get("type"),
+            "type": str(given.get("type")),
             "holds": given.get("status") == "True",
             "at": at,
             "reason": given.get("reason", ""),
         }
+
+    def _number(self, given: Any, path: Sequence[str | int], most: float) -> float | None:
+        """A finite number no larger than `most`; None where none is given, or with a fault."""
+        if given is None:
+            return None
+        if isinstance(given, bool) or not isinstance(given, int | float) or not -most <= given <= most:
+            self.fault(path, f"{given!r:.40} is no number that can be", "write a number")
+            return None
+        return float(given)
 
     def _moment(self, given: Any, path: Sequence[str | int]) -> float | None:
         if given is None:
@@ -188,13 +208,17 @@ class _Reader:
             if moment.tzinfo is None:
                 raise ValueError
         except ValueError:
-            self.fault(path, f"{given!r} is no time", "write for example 2026-03-01T12:30:00Z")
+            self.fault(path, f"{given!r:.40} is no time", "write for example 2026-03-01T12:30:00Z")
             return None
         return moment.timestamp()
 
 
 def _mapping(given: Any) -> Mapping[str, Any]:
     return given if isinstance(given, dict) else {}
+
+
+def _list(given: Any) -> list[Any]:
+    return given if isinstance(given, list) else []
 
 
 def _required(pod_set: Mapping[str, Any]) -> str:

@@ -13,7 +13,13 @@ from dataclasses import dataclass
 from datetime import datetime, timezone
 from pathlib import Path
 
-from argosy.scheduling.traces.faults import Faults, cell_column, numbered, text_of
+from argosy.scheduling.traces.faults import (
+    Faults,
+    cell_column,
+    numbered,
+    text_of,
+    whole,
+)
 
 COMMAND = (
     "sacct --parsable2 --allusers --format=JobID,JobName,User,Account,Partition,QOS,Priority,Submit,Start,End,State,"
@@ -25,7 +31,8 @@ _UNLIMITED = ("UNLIMITED", "Partition_Limit", "")
 _JOB_ID = re.compile(r"(\d+)(?:_(\d+|\[[^\]]*\]?))?(?:\+(\d+))?(?:\.(.+))?")
 _SPAN = re.compile(r"(?:([0-9]{1,9})-)?(?:([0-9]{1,9}):)?([0-9]{1,9}):([0-9]{1,9})(?:\.[0-9]+)?")
 _COUNT = re.compile(r"[0-9]{1,15}")
-_MOST_HOSTS = 1_000_000  # of one range: more is no cluster, but would fill the memory
+_MOST_HOSTS = 1_000_000  # of one row: more is no cluster, but would fill the memory
+_MOST_TASKS = 4_000_001  # Slurm's largest array
 _GPU = re.compile(r"gres/gpu(?::([^=,]+))?=([0-9]{1,15})")
 _STATES = {"CD": "COMPLETED", "F": "FAILED", "TO": "TIMEOUT", "CA": "CANCELLED", "NF": "NODE_FAIL", "PR": "PREEMPTED",
            "OOM": "OUT_OF_MEMORY", "R": "RUNNING", "PD": "PENDING", "RQ": "REQUEUED", "DL": "DEADLINE",
@@ -228,9 +235,9 @@ def _moment(text: str) -> float | None:
         return float(text)
     try:
         moment = datetime.fromisoformat(text)
-    except ValueError:
+        return (moment if moment.tzinfo else moment.replace(tzinfo=timezone.utc)).timestamp()  # noqa: UP017
+    except (ValueError, OverflowError):
         return None
-    return (moment if moment.tzinfo else moment.replace(tzinfo=timezone.utc)).timestamp()  # noqa: UP017
 
 
 def _span(text: str) -> float | None:
@@ -263,34 +270,45 @@ def _accelerators(tres: str | None) -> tuple[int | None, str]:
 
 
 def expand_hosts(text: str) -> tuple[str, ...]:
-    """The hosts of Slurm's short form: `n[001-003,7],login1` is n001, n002, n003, n7, login1."""
+    """The hosts of Slurm's short form: `n[001-003,7],login1` is n001, n002, n003, n7, login1.
+
+    A row with more than a million hosts is left in its short form, which stands for all of them.
+    """
     text = text.strip()
     if text in _ABSENT:
         return ()
     hosts: list[str] = []
     for part in re.findall(r"(?:[^,\[]|\[[^\]]*\])+", text):
-        found = re.fullmatch(r"([^\[]*)\[([^\]]*)\](.*)", part)
-        if found is None:
-            hosts.append(part)
-            continue
-        before, inside, after = found.groups()
-        for each in inside.split(","):
-            low, _, high = each.partition("-")
-            bounds = [int(end) for end in (low, high) if _COUNT.fullmatch(end)]
-            if len(bounds) == 2 and bounds[1] - bounds[0] < _MOST_HOSTS:
-                names = [f"{before}{n:0{len(low)}d}" for n in range(bounds[0], bounds[1] + 1)]
-            else:
-                names = [f"{before}{each}"]
-            hosts += [host for name in names for host in expand_hosts(name + after)]
+        names = [""]
+        for piece in re.findall(r"\[[^\]]*\]|[^\[\]]+", part):
+            inside = _numbers(piece) if piece.startswith("[") else [piece]
+            if len(names) * len(inside) + len(hosts) > _MOST_HOSTS:
+                return (text,)
+            names = [name + each for name in names for each in inside]
+        hosts += names
     return tuple(hosts)
+
+
+def _numbers(bracket: str) -> list[str]:
+    """`[001-003,7]` as 001, 002, 003, 7; a range that is none or too long stays as it is."""
+    found: list[str] = []
+    for each in bracket.strip("[]").split(","):
+        low, _, high = each.partition("-")
+        first, last = whole(low), whole(high)
+        if first is None or last is None or last - first >= _MOST_HOSTS:
+            found.append(each)
+        else:
+            found += [f"{n:0{len(low)}d}" for n in range(first, last + 1)]
+    return found
 
 
 def array_tasks(task: str) -> tuple[int, ...]:
     """The indices of tasks that wait together: `[1-3,7,10-20:5%2]` is 1, 2, 3, 7, 10, 15, 20 (%2: at most two at once)."""
     indices: list[int] = []
     for part in task.strip("[]").split("%")[0].split(","):
-        found = re.fullmatch(r"(\d+)(?:-(\d+))?(?::(\d+))?", part.strip())
+        found = re.fullmatch(r"([0-9]{1,9})(?:-([0-9]{1,9}))?(?::([0-9]{1,9}))?", part.strip())
         if found is not None:
-            low, high, step = int(found[1]), int(found[2] or found[1]), int(found[3] or 1)
-            indices += range(low, high + 1, max(step, 1))
+            low, high, step = int(found[1]), int(found[2] or found[1]), max(int(found[3] or 1), 1)
+            if len(indices) + (high - low) // step < _MOST_TASKS:
+                indices += range(low, high + 1, step)
     return tuple(indices)

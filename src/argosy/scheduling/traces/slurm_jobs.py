@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from argosy.scheduling.jobs import Job
-from argosy.scheduling.traces.faults import Faults
+from argosy.scheduling.traces.faults import MOST_ACCELERATORS, Faults, whole
 from argosy.scheduling.traces.sacct import COMMAND, SacctRow, array_tasks
 from argosy.scheduling.traces.trace import Trace
 
@@ -75,6 +75,9 @@ def _jobs(
     if not sum(sizes):
         left["jobs without accelerators left out"] += 1
         return []
+    if sum(sizes) > MOST_ACCELERATORS:
+        left[f"jobs of more than {MOST_ACCELERATORS:,} accelerators left out"] += 1
+        return []
     duration, why = _duration(row)
     if row.submit_s is None:
         left["jobs without a time of submission left out"] += 1
@@ -96,7 +99,7 @@ def _jobs(
             duration_s=duration,
             accelerators=sum(sizes),
             tenant=cells.get("Account", "").strip() or cells.get("User", "").strip(),
-            priority=int(priority) if priority.isdigit() else 0,
+            priority=whole(priority) or 0,
             walltime_s=None if row.time_limit_s is None else max(row.time_limit_s, duration, 1.0),
             accelerator=row.accelerator if len(components) == 1 else "",
         )
