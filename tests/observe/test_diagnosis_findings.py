@@ -374,3 +374,18 @@ def test_an_old_xid_in_a_gauge_is_told_with_doubt() -> None:
         and found.findings[0].confidence < 0.5
         and "never resets" in found.findings[0].title
     )
+
+
+def test_the_same_log_of_every_rank_is_one_finding() -> None:
+    rising = steady() + np.linspace(0.0, 0.3, 200)
+    logs = tuple(log(rising, path=f"rank{rank}.log") for rank in range(6))
+    assert ids(diagnosed([taken(logs=(each,)) for each in logs])) == ["mfu-drift"]
+
+
+def test_logs_of_two_jobs_in_one_folder_contradict() -> None:
+    def of(path: str, loss: float) -> TrainingLog:
+        return log(steady(30), path=path, time_s=1.7e9 + 2.0 * np.arange(30), loss=np.full(30, loss))
+
+    found = diagnosed([taken(logs=(of("a.log", 2.0),)), taken(logs=(of("b.log", 3.0),))])
+    assert ids(found) == ["contradiction"]
+    assert ids(diagnosed([taken(logs=(of("a.log", 2.0),)), taken(logs=(of("b.log", 2.0),))])) == []

@@ -72,6 +72,17 @@ class Observed:
         return tuple(each for batch in self.batches for each in batch.logs)
 
     @cached_property
+    def distinct_logs(self) -> tuple[TrainingLog, ...]:
+        """Training logs without the repetitions that every rank of a job writes: one per framework, world and iterations."""
+        found: dict[tuple[Any, ...], TrainingLog] = {}
+        for log in self.logs:
+            span = (int(log.iteration[0]), int(log.iteration[-1])) if len(log.iteration) else (log.path,)
+            key = (log.framework, log.settings.get("world_size"), log.settings.get("layers"), *span)
+            if key not in found or len(log.timers_s) > len(found[key].timers_s):
+                found[key] = log
+        return tuple(found.values())
+
+    @cached_property
     def messages(self) -> tuple[LibraryMessage, ...]:
         """Messages of NCCL and of PyTorch's watchdog."""
         return tuple(each for batch in self.batches for each in batch.messages)

@@ -17,7 +17,7 @@ _LAW = "(p − 1)/(v·m + p − 1), Narayanan et al. 2021"
 
 def find(observed: Observed) -> list[Finding]:
     """Bubbles of logs whose waiting agrees with the formula, and of operation tables."""
-    found = [finding for log in observed.logs for finding in _of_log(log)]
+    found = [finding for log in observed.distinct_logs for finding in _of_log(log)]
     found += [finding for replay in observed.replays for finding in _of_table(replay)]
     return found[:1]
 

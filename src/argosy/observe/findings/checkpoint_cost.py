@@ -20,7 +20,7 @@ _ADVICE = "write asynchronously from host memory (two stages), to local or peer 
 
 def find(observed: Observed) -> list[Finding]:
     """Checkpoints of logs against elapsed time and the best interval; marks in traces where no log tells."""
-    found = [finding for log in observed.logs for finding in _of_log(log)]
+    found = [finding for log in observed.distinct_logs for finding in _of_log(log)]
     return found or _of_run(observed) or _of_traces(observed)
 
 
@@ -82,7 +82,7 @@ def _of_run(observed: Observed) -> list[Finding]:
     run = observed.run
     if run is None or run.failures < _FAILURES or not math.isfinite(run.mtbf_s[0]):
         return []
-    saved = [(log, event, seconds) for log in observed.logs for event, seconds in saves(log)]
+    saved = [(log, event, seconds) for log in observed.distinct_logs for event, seconds in saves(log)]
     iterations = np.unique([at for log, event, _ in saved if (at := _iteration(log, event)) >= 0])
     step = observed.step_s
     if len(iterations) < 3 or not step:

@@ -17,6 +17,7 @@ from argosy.observe.records import Place, Series, TrainingLog
 
 ID = "contradiction"
 _SPARSE = 2.0  # of the dense peak: 2:4 structured sparsity
+_COMPARED = 64  # logs that are held against each other
 _NEAR = 0.03  # relative: within it a peak is the sparse one
 _PROFILED = ("DCGM_FI_PROF_GR_ENGINE_ACTIVE", "DCGM_FI_PROF_SM_ACTIVE", "DCGM_FI_PROF_PIPE_TENSOR_ACTIVE")
 
@@ -25,7 +26,7 @@ def find(observed: Observed) -> list[Finding]:
     """Silent counters, bandwidth beyond the wires, MFU beyond the peak, sparse peaks, logs that disagree."""
     found = _counters(observed)
     found += [finding for path, run in observed.benchmarks for finding in _benchmark(observed, path, run)]
-    found += [finding for log in observed.logs for finding in _utilisation(observed, log)]
+    found += [finding for log in observed.distinct_logs for finding in _utilisation(observed, log)]
     return found + _traces(observed) + _logs(observed)
 
 
@@ -185,8 +186,9 @@ def _traces(observed: Observed) -> list[Finding]:
 
 def _logs(observed: Observed) -> list[Finding]:
     """Two logs that tell of the same iterations at the same time with other losses: not one job."""
-    for i, a in enumerate(observed.logs):
-        for b in observed.logs[i + 1 :]:
+    logs = observed.logs[:_COMPARED]
+    for i, a in enumerate(logs):
+        for b in logs[i + 1 :]:
             _, at, bt = np.intersect1d(a.iteration, b.iteration, return_indices=True)
             if len(at) < 10 or not np.isfinite(a.time_s[at]).any() or not np.isfinite(b.time_s[bt]).any():
                 continue

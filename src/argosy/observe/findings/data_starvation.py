@@ -20,7 +20,7 @@ _TIMERS = ("batch-generator", "data-loading", "data_loading", "dataloader", "dat
 def find(observed: Observed) -> list[Finding]:
     """Time in which the device idles while data is loaded: of all ranks, or of one."""
     found = _of_traces(observed)
-    for log in observed.logs:
+    for log in observed.distinct_logs:
         found += _of_log(log) if not found else []
     return found
 

@@ -63,7 +63,7 @@ def _operations(observed: Observed) -> list[Finding]:
 
 
 def _events(observed: Observed) -> list[Finding]:
-    for log in observed.logs:
+    for log in observed.distinct_logs:
         events = [event for event in log.events if event.kind == "gc" and np.isfinite(event.seconds)]
         total = float(np.nansum(log.step_time_s))
         seconds = sum(event.seconds for event in events)

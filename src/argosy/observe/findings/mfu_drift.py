@@ -19,7 +19,7 @@ _EXCHANGE = ("reduce-scatter", "all-reduce", "all-gather", "grads-sync", "allred
 
 def find(observed: Observed) -> list[Finding]:
     """Logs whose step time rises by more than chance (Mann-Kendall) and enough to matter (Theil-Sen)."""
-    return [finding for log in observed.logs for finding in _of_log(log)]
+    return [finding for log in observed.distinct_logs for finding in _of_log(log)]
 
 
 def trend(values: Floats) -> tuple[float, float]:

@@ -43,7 +43,7 @@ def find(observed: Observed) -> list[Finding]:
 
 
 def _events(observed: Observed) -> list[Finding]:
-    for log in observed.logs:
+    for log in observed.distinct_logs:
         events = [event for event in log.events if event.kind == "recompile"]
         if not events:
             continue

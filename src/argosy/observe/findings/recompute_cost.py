@@ -18,7 +18,7 @@ _ADVICE = "recompute attention alone (selective), or fewer layers, if memory all
 
 def find(observed: Observed) -> list[Finding]:
     """Full recomputation by a log's settings, by FLOPs against the plan, or by attention kernels that run twice forward."""
-    found = [finding for log in observed.logs for finding in _of_log(log)]
+    found = [finding for log in observed.distinct_logs for finding in _of_log(log)]
     return (found or _against_plan(observed) or _kernels(observed))[:1]
 
 

@@ -32,7 +32,7 @@ def find(observed: Observed) -> list[Finding]:
         if each.index not in inside and each.leading != "data"
     ]
     if not observed.traces:
-        for log in observed.logs:
+        for log in observed.distinct_logs:
             found += _of_log(observed, log)
         for replay in observed.replays:
             found += _of_table(replay)

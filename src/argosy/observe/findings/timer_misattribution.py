@@ -19,7 +19,7 @@ _BYTES = 2.0  # of an element: a half-precision gradient, the least that is exch
 
 def find(observed: Observed) -> list[Finding]:
     """Communication timers of a pipelined job that hold more than their message can take, and no more than the bubble."""
-    return [finding for log in observed.logs for finding in _of_log(observed, log)]
+    return [finding for log in observed.distinct_logs for finding in _of_log(observed, log)]
 
 
 def _of_log(observed: Observed, log: TrainingLog) -> list[Finding]:
