@@ -209,3 +209,29 @@ def test_given_accelerators_are_used():
     asked = service(accelerators=24)
     sized = size(asked, option(), whole=True)
     assert sized is not None and sized.needed == (24,) and sized.spares == 0
+
+
+def test_answers_of_one_token_have_no_time_per_token():
+    shape = Synthetic(0.5, 1.0, (LengthShape(300),), (LengthShape(1, 0.0),))
+    asked = replace(service(), traces=(made(shape, 100.0),), seeds=(0,))
+    found = search(asked, [option()])
+    assert found.best is not None and found.best.needed == (1,)
+    assert (found.best.runs[0].tpot_s == 0.0).all()
+
+
+def test_where_nothing_suffices_the_least_bad_is_shown():
+    slow = Affine(ReplicaLayout(tp=8), base=2e-3)
+    asked = service(rate=120.0, accelerators=8, seeds=1, promises={"ttft_p50": 0.016})
+    found = search(asked, [option(provider=slow), option()])
+    assert found.best is not None and not found.best.met
+    shares = [point.attainment for point in found.points]
+    assert (
+        len(shares) == 2
+        and found.best.option.label == max(found.points, key=lambda p: p.attainment).option.label
+    )
+
+
+def test_comparisons_last_long_enough_for_batches_to_fill():
+    asked = service(rate=2000.0, horizon_s=200.0, seeds=1)
+    stretch = asked.trial()[0]
+    assert stretch.horizon_s == pytest.approx(120.0, rel=0.02)

@@ -126,8 +126,10 @@ def capacity(
         part = min(mean.computed, float(pool.chunk))
         with_prompt = np.asarray(provider.mixed_s(part, _seen(mean), batch, mean.context), float)
         prompt = (with_prompt - decode) * mean.computed / part
-    more = max(mean.answer - 1.0, 1e-9)
-    tpot = decode / provider.tokens_per_step + batch * prompt / more
+    more = mean.answer - 1.0
+    tpot = np.zeros_like(batch)  # of answers of one token
+    if more > 0.0:
+        tpot = decode / provider.tokens_per_step + batch * prompt / more
     kept = np.flatnonzero(tpot <= tpot_limit_s)
     if not len(kept):
         return Capacity(0.0, 1.0, float(tpot[0]))

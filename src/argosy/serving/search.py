@@ -67,6 +67,9 @@ def search(
     points: list[Point] = []
     for number, (least, option) in enumerate(able):
         best = min((each.gpus for each in sized if each.met), default=np.inf)
+        if not np.isfinite(least):
+            excluded["promises not kept at any size"] = excluded.get("promises not kept at any size", 0) + 1
+            continue
         if not everything and (least >= best or number >= COMPARED):
             excluded["a larger need of accelerators"] = excluded.get("a larger need of accelerators", 0) + 1
             continue
@@ -76,14 +79,14 @@ def search(
             continue
         sized.append(answer)
         points.append(_point(service, answer))
-    chosen = _best(sized)
+    chosen = _best(service, sized)
     if chosen is not None and service.accelerators is None:
         for batch in _batches(chosen):
             other = size(service, chosen.option.with_batch(batch), executor)
             if other is not None:
                 sized.append(other)
                 points.append(_point(service, other))
-        chosen = _best(sized)
+        chosen = _best(service, sized)
     if chosen is not None:
         if everything:
             points += _sizes(service, chosen, executor)
@@ -103,12 +106,12 @@ def _out(service: Service, option: Option) -> str | None:
     return None
 
 
-def _best(sized: Sequence[Sized]) -> Sized | None:
+def _best(service: Service, sized: Sequence[Sized]) -> Sized | None:
     """The fewest accelerators that keep the promises; where none do, the one that keeps most of them."""
     kept = [each for each in sized if each.met]
     if kept:
         return min(kept, key=lambda each: each.gpus)
-    return max(sized, key=lambda each: float(np.mean(each.runs[0].done)), default=None)
+    return max(sized, key=lambda each: attainment(each.runs, service.wanted), default=None)
 
 
 def _batches(sized: Sized) -> list[int]:

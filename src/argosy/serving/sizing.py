@@ -17,6 +17,8 @@ from argosy.serving.traffic import Requests
 
 TRIAL_REQUESTS = 60_000
 """Requests of the busiest stretch on which fleets are compared; the answer is then run on the whole trace."""
+TRIAL_S = 120.0
+"""Seconds of that stretch at least."""
 WHOLE_REQUESTS = 600_000
 """Requests of a run at most, thrice as many with an autoscaler; of longer traces the busiest stretch is run, and that is told."""
 
@@ -67,9 +69,12 @@ class Service:
         most = WHOLE_REQUESTS * (3 if self.scaling is not None else 1)
         return [busiest(trace, most) for trace in self.traces]
 
-    def trial(self, most: int = TRIAL_REQUESTS) -> list[Requests]:
-        """The busiest stretch of each trace, of `most` requests at most."""
-        return [busiest(trace, most) for trace in self.traces]
+    def trial(self) -> list[Requests]:
+        """The busiest stretch of each trace on which fleets are compared: long enough for batches to fill."""
+        enough = [max(TRIAL_REQUESTS, int(trace.rate_per_s * TRIAL_S)) for trace in self.traces]
+        return [
+            busiest(trace, min(many, WHOLE_REQUESTS)) for trace, many in zip(self.traces, enough, strict=True)
+        ]
 
 
 @dataclass(frozen=True)
@@ -151,14 +156,14 @@ def _verified(
 ) -> Sized:  # fmt: skip
     """On the whole trace and all seeds; a replica more, a few times, where that asks for it."""
     whole = service.whole()
-    for _ in range(12):
+    for grown in range(12):
         alone = replace(service, failures=Failures(0.0, 0.0), scaling=None)
         if service.accelerators is not None or met(
             run(alone, option, needed, whole, executor=executor), service.wanted
         ):
             break
         tried.append((needed, False))
-        more = [max(1, round(0.02 * each)) for each in needed]
+        more = [max(1, round(0.02 * 2 ** (grown // 2) * each)) for each in needed]
         needed = tuple(each + add for each, add in zip(needed, more, strict=True))
     tried.append((needed, True))
     replicas = needed if service.accelerators is not None else with_spares(service, option, needed)
