@@ -126,3 +126,12 @@ def test_pets_during_a_job_and_cattle_between():
     rows = [r for r in range(len(log)) if log.job[r] == 0 and log.event[r] == CODE["start"]]
     sets = [set(log.node[log.first[r] : log.first[r] + 2].tolist()) for r in rows]
     assert sets[0] == {0, 1} and sets[1] == {0, 3}
+
+
+def test_what_can_never_go_on_ends():
+    """A node for good away, and a job without gangs that needs it: it does not hold the other one in turns for ever."""
+    gone = no_outages((Planned(0, 1, float("inf")),))
+    outcome = simulate(uniform(2, 8), [Job("both", 1, 10, 16)], preset("wsc"), gone)
+    assert STATUSES[outcome.status[0]] == "pending" and outcome.horizon_s < 1e5
+    gang = simulate(uniform(2, 8), [Job("both", 1, 10, 16)], preset("fifo"), gone)
+    assert STATUSES[gang.status[0]] == "pending" and part(gang, "held") == 0

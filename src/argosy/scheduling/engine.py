@@ -22,13 +22,14 @@ from argosy.scheduling.life import (
     RUNNING,
     Life,
 )
-from argosy.scheduling.machine import DOWN as NODE_DOWN
 from argosy.scheduling.machine import Places, joined
 from argosy.scheduling.outages import Outages, Random
 from argosy.scheduling.outcome import CODE
 from argosy.scheduling.policy import Policy
 from argosy.scheduling.shapes import Chosen
 from argosy.scheduling.state import ASK, DOWN, END, LEFT, LOOK, MOVED, TIMEOUT, UPGRADE, State
+
+IN_VAIN = 20  # times
 
 
 class Simulation(State):
@@ -64,12 +65,13 @@ class Simulation(State):
         return end
 
     def _stuck(self) -> bool:
-        """Whether jobs wait, and nothing but further failures will ever happen."""
-        return (
-            not self.running
-            and self.waiting.count > 0
-            and not (self.machine.state == NODE_DOWN).any()
-            and all(event == DOWN for _, event, *_ in self.events)
+        """Whether jobs wait, nothing that runs ever ends, and all that will happen is further failures, or jobs without gangs
+        that hold some places in vain once more."""
+        if any(life.job.duration_s < inf for life in self.running.values()):
+            return False
+        return all(
+            event == DOWN or (event in (ASK, TIMEOUT) and self.lives[subject].timeouts >= IN_VAIN)
+            for _, event, _, subject, _ in self.events
         )
 
     def _handle(self, event: int, subject: int, detail: float) -> None:
@@ -96,7 +98,8 @@ class Simulation(State):
         elif event == TIMEOUT:
             self.let_go(life)
             life.timeouts += 1
-            self.back_off(life, life.timeouts)
+            # not all for as long: those who held what others lacked shall not meet again
+            self.back_off(life, life.timeouts, 1.0 + (life.index % 16) / 16)
 
     # Queue ------------------------------------------------------------------------------------------------------------
 
@@ -138,15 +141,15 @@ class Simulation(State):
         life.queued += self.now - life.asked
         self.clearing.pop(life.index, None)
 
-    def back_off(self, life: Life, times: int) -> None:
-        """Out of the queue for a while, longer each time."""
+    def back_off(self, life: Life, times: int, apart: float = 1.0) -> None:
+        """Out of the queue for a while, longer each time; `apart`: times as long."""
         if life.state == PENDING:
             self.dequeue(life)
             self.log.add(self.now, CODE["back-off"], life.index)
         life.state = DELAYED
         wait = min(self.policy.backoff_s * 2.0 ** min(max(times - 1, 0), 60), self.policy.backoff_most_s)
-        life.queued += wait
-        self.at(self.now + wait, ASK, life.index)
+        life.queued += wait * apart
+        self.at(self.now + wait * apart, ASK, life.index)
 
     # Start and end ----------------------------------------------------------------------------------------------------
 

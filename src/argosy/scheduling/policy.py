@@ -35,7 +35,8 @@ class Policy:
     gang: bool = True
     """All workers at once or none. False: workers take places one by one and hold them while the others wait."""
     hold_s: float = 600.0
-    """Without gangs: an incomplete job gives its places back after so long, and asks again after the back-off."""
+    """Without gangs: an incomplete job gives its places back after so long, and asks again after the back-off (up to twice as
+    long for one job as for another, so that those who blocked each other do not meet again)."""
     placement: str = "first-fit"
     preemption: str = "none"
     """`priority`: of lower-priority jobs; `order`: of jobs that the order ranks behind. Where tenants borrow, of their own."""

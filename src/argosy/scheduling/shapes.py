@@ -261,10 +261,16 @@ def waste_table(shapes: list[tuple[Shape, int]], cluster: Cluster) -> np.ndarray
     return table
 
 
-def without_dead_ends(shape: Shape, empty: Placer) -> None:
-    """Without gangs workers take places one by one: only options of which all workers fit on the empty cluster."""
+def without_dead_ends(shape: Shape, empty: Placer, most: float) -> None:
+    """Without gangs workers take places one by one: only options of which all workers fit on the empty cluster, and in what the
+    tenant may have at most (`most` accelerators)."""
     limit = empty.machine.limit(shape.cpus, shape.memory)
-    able = [at for at, one in enumerate(shape.options) if empty.put(empty.machine.free, one.request, limit)]
+    able = [
+        at
+        for at, one in enumerate(shape.options)
+        if (shape.steps or one.workers * one.size <= most)
+        and empty.put(empty.machine.free, one.request, limit)
+    ]
     shape.options, shape.rows = [shape.options[at] for at in able], shape.rows[able]
 
 

@@ -53,17 +53,17 @@ class State:
         self.cluster, self.policy = cluster, policy
         shapes = shapes_of(cluster, jobs, policy)
         self.empty = Placer(Machine(cluster, waste_table([], cluster), False), "first-fit")
-        if not policy.gang:
-            for shape in {
-                s: None for s, job in zip(shapes, jobs, strict=True) if job.kind not in (ELASTIC, SERVICE)
-            }:
-                without_dead_ends(shape, self.empty)
         counts = np.bincount([shape.number for shape in shapes], minlength=1)
         waste = waste_table([(s, int(counts[s.number])) for s in dict.fromkeys(shapes)], cluster)
         self.machine = Machine(cluster, waste, policy.backfill in ("easy", "conservative"))
         self.placer = Placer(self.machine, policy.placement)
         self.quotas = Quotas(cluster, policy.quota)
         self.counts_use = self.quotas.rule != "none" or policy.order == "fair-share"
+        if not policy.gang:
+            for shape in {
+                s: None for s, job in zip(shapes, jobs, strict=True) if job.kind not in (ELASTIC, SERVICE)
+            }:
+                without_dead_ends(shape, self.empty, self.quotas.most(shape.tenant))
         self.lives = [Life(i, job, shape) for i, (job, shape) in enumerate(zip(jobs, shapes, strict=True))]
         self.ranks = Ranks(policy, [job.duration_s * (job.fraction or job.accelerators) for job in jobs])
         shared = self.quotas.share if policy.order == "fair-share" else None
