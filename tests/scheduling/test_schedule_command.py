@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from argosy.cli.main import run
+from argosy.scheduling import CODE
 
 SCENARIO = """name: q
 fleet: {accelerator: H100-SXM, count: 128, spares: {nodes: 0}}
@@ -212,3 +213,20 @@ def test_the_example_of_the_docs_is_read() -> None:
     assert len(queue.case.failures.upgrades) == 1
     jobs = queue.case.jobs(0)
     assert {job.kind for job in jobs} == {"rigid", "elastic", "service"}
+
+
+def test_owners_and_borrowers_do_not_evict_each_other_for_ever() -> None:
+    """In this example a tenant within its quota and a more urgent borrower once took turns at one instant."""
+    from argosy.planning.queue import Machine, queue_of
+
+    queue = queue_of(
+        Path(__file__).resolve().parents[2] / "examples/schedules/three-paradigms.yaml", Machine()
+    )
+    played = queue.case.played(queue.preset("ml-fleet"), 0)
+    at_once = [
+        (float(time), int(job))
+        for time, job, event in zip(played.log.time_s, played.log.job, played.log.event, strict=True)
+        if event == CODE["preempt"]
+    ]
+    assert at_once
+    assert max(at_once.count(each) for each in set(at_once)) <= 2

@@ -172,9 +172,9 @@ class _Reader:
             asked = {**_mapping(resources.get("limits")), **_mapping(resources.get("requests"))}
             for resource in (each for each in RESOURCES if each in asked):
                 amount = str(asked[resource])
-                number = whole(amount)
-                if number is not None:
-                    total += number
+                devices = whole(amount)
+                if devices is not None:
+                    total += devices
                 else:
                     where = (*path, "template", "spec", "containers", index, "resources")
                     self.fault(where, f"{resource}: {amount!r} is no whole number", "write for example 8")
