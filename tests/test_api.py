@@ -54,3 +54,16 @@ def test_every_public_name_is_there_and_importing_is_light():
 def test_an_unknown_name_is_an_attribute_error():
     with pytest.raises(AttributeError, match="plann"):
         argosy.plann  # noqa: B018
+
+
+def test_a_service_shows_itself():
+    answer = argosy.serve(
+        argosy.loads(
+            "name: s\nfleet: {accelerator: H100-SXM, count: 8}\nserving: {model: llama-3.1-8b, replica: {tp: 1}, "
+            "traffic: {rate: 2 req/s, input: {mean: 300}, output: {mean: 40}, duration: 1 min}}\n"
+        ),
+        seeds=1,
+    )
+    assert answer["schema"] == "argosy.serving/1"
+    assert "argosy.serving/1" in repr(answer)
+    assert "<svg" in answer._repr_html_() and "<script" not in answer._repr_html_()
