@@ -65,7 +65,11 @@ def asked_share(outcome: Outcome) -> float:
     for job in outcome.jobs:
         if job.submit_s < outcome.horizon_s:
             span = outcome.horizon_s - job.submit_s
-            asked += (span if np.isinf(job.duration_s) else job.duration_s) * job.accelerators * (job.fraction or 1.0)
+            asked += (
+                (span if np.isinf(job.duration_s) else job.duration_s)
+                * job.accelerators
+                * (job.fraction or 1.0)
+            )
     return asked / outcome.ledger.amount if outcome.ledger.amount else 0.0
 
 
