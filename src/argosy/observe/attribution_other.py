@@ -91,13 +91,15 @@ def log_waterfall(observed: Observed, log: TrainingLog, mfu: float | None) -> Le
         left -= amount
         return Ledger(name, amount, law=law)
 
-    useful = take(
-        "useful FLOPs at peak", mfu or 0.0, "MFU × steps" if mfu else "no MFU can be told from this log"
-    )
     compute = _share(log, (FORWARD, BACKWARD), exact=True)
-    inefficient = take(
-        "kernel inefficiency", max(compute - (mfu or 0.0), 0.0), "forward and backward timers − useful"
-    )
+    if mfu:
+        useful = take("useful FLOPs at peak", mfu, "MFU × steps")
+        lost = take("kernel inefficiency", max(compute - mfu, 0.0), "forward and backward timers − useful")
+        computed = Ledger.parent("compute", (useful, lost))
+    else:
+        computed = take(
+            "compute", compute, "forward and backward timers; no MFU can be told from this log: not split"
+        )
     shape = pipeline(log)
     bubble = take("pipeline bubble", shape.bubble if shape else 0.0, "(p − 1)/(v·m + p − 1)")
     words = tuple(name for name in log.timers_s if any(word in name for word in _EXCHANGES))
@@ -108,7 +110,7 @@ def log_waterfall(observed: Observed, log: TrainingLog, mfu: float | None) -> Le
     data = take("data loading", _share(log, ("batch-generator", "data-loading"), exact=True), "timer")
     update = take("optimizer", _share(log, ("optimizer",), exact=True), "timer")
     rest = Ledger("unattributed", left, law="what the log's timers do not tell")
-    children = (Ledger.parent("compute", (useful, inefficient)), exposed, bubble, data, update, rest)
+    children = (computed, exposed, bubble, data, update, rest)
     return Ledger.parent("observed iterations", children, law="GPUs × step times, from the log alone")
 
 
