@@ -11,6 +11,7 @@ from argosy.serving import ReplicaLayout, Speculation, StepTimeProvider, check_l
 from argosy.serving.experts import busiest_rank
 from argosy.spec.architectures import resolve
 from argosy.spec.model import MixtureOfExperts
+from argosy.workload import count
 
 H100_BANDWIDTH = 3.35e12
 
@@ -132,3 +133,19 @@ def test_layouts_that_cannot_hold_a_model_name_every_fault() -> None:
         roofline(resolve("llama-3.1-70b"), "H100", ReplicaLayout(tp=8, ep=8))
     with pytest.raises(ValueError, match="no engine 'tgi'"):
         roofline(resolve("llama-3.1-8b"), "H100", engine_name="tgi")
+
+
+def test_sparse_attention_reads_the_chosen_keys_and_the_whole_index() -> None:
+    """GLM-5: index weights, 132 bytes of index key per token and layer, and a cache read that stops growing at 2,048."""
+    model = resolve("glm-5")
+    dense = model.model_copy(update={"sparse_attention": None})
+    sparse = roofline(model, "B200", ReplicaLayout(tp=8), precision="fp8_block")
+    full = roofline(dense, "B200", ReplicaLayout(tp=8), precision="fp8_block")
+    index = 2048 * 32 * 128 + 6144 * (128 + 32) + 2 * 128
+    assert count(model).total - count(dense).total == 78 * index
+    assert sparse.kv_bytes_per_token == full.kv_bytes_per_token + 78 * 132
+    short, long = (np.array(p.decode_s(64.0, np.array([2_000.0, 60_000.0]))) for p in (sparse, full))
+    assert short[0] > long[0], "the indexer costs more than it saves while all keys are chosen"
+    assert short[1] - short[0] < 0.5 * (long[1] - long[0])
+    assert sparse.decode_s(64.0, 60_000.0) > sparse.floor_s(64, 64, 60_000.0)
+    assert sparse.floor_s(1, 64, 60_000.0) < full.floor_s(1, 64, 60_000.0)

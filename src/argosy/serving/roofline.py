@@ -21,7 +21,9 @@ import numpy as np
 from argosy.fabric import Network
 from argosy.serving.engine import Engine, engines_table
 from argosy.serving.experts import busiest_rank, grouped_tile_share, tile_share
+from argosy.serving.floor import floor_s
 from argosy.serving.formats import compute_format, kv_bytes, weight_bytes
+from argosy.serving.indexer import HEAD_TILE, attended, index_key_bytes, index_s
 from argosy.serving.layout import ReplicaLayout
 from argosy.serving.speculation import Speculation
 from argosy.serving.work import ACTIVATION_BYTES, LayerKind, Product, layer_shapes
@@ -111,7 +113,7 @@ class Roofline:
     def kv_bytes_per_token(self) -> float:
         """KV-cache bytes of one token on one accelerator that holds it, in layers that attend to everything."""
         full = sum(kind.count for kind in self.kinds if kind.window is None) or self.model.layers
-        return self.kv_layer_bytes * full / self.layout.pp
+        return (self.kv_layer_bytes + index_key_bytes(self.model)) * full / self.layout.pp
 
     def window_tokens(self, context: Array) -> Array:
         """What the windowed layers hold of a sequence of `context` tokens, in tokens' worth of `kv_bytes_per_token`."""
@@ -259,7 +261,7 @@ class Roofline:
     def _reduction_size(self, kind: LayerKind) -> int:
         return self.layout.tp if self.layout.tp > 1 else self.layout.tp * self.layout.dp
 
-    def _format(self, product: Product) -> tuple[str, float]:
+    def product_format(self, product: Product) -> tuple[str, float]:
         """Compute format and bytes per weight of a product."""
         stored = "bf16"
         if product.quantised:
@@ -273,7 +275,7 @@ class Roofline:
 
     def _product_s(self, product: Product, rows: Array) -> Array:
         """A dense product: the larger of compute (kernel curve, rows in tiles of 16 to 128) and bytes."""
-        fmt, stored = self._format(product)
+        fmt, stored = self.product_format(product)
         compute = self._fastest(product_time, fmt, False, rows, product.n, product.k)
         compute = compute * tile_share(rows) / self.engine.compute_efficiency
         moved = (
@@ -289,7 +291,7 @@ class Roofline:
         """A grouped product over the experts that the tokens touch, on the busiest expert rank."""
         moe = self.model.moe
         assert moe is not None
-        fmt, stored = self._format(product)
+        fmt, stored = self.product_format(product)
         touched, rows = busiest_rank(moe, product.experts, self.layout.ep, tokens)
         each = rows / np.maximum(touched, 1e-9)
         compute = self._fastest(grouped_product_time, fmt, True, each, product.n, product.k, touched)
@@ -317,32 +319,54 @@ class Roofline:
 
     def cache_read_s(self, kind: LayerKind, batch: Array, context: Array, tries: int = 1) -> Array:
         """Attention of one layer over the caches of `batch` sequences, `tries` queries each."""
-        keys = np.minimum(context, kind.window) if kind.window is not None else context
+        keys = attended(self.model, kind.window, context)
         moved = batch * keys * self.kv_layer_bytes
         read = moved / (self.device.memory_bandwidth * self.engine.kv_efficiency)
-        mla, heads = self.model.mla, self.model.heads / self.layout.tp
+        mla, heads = self.model.mla, self._attention_heads
         width = 2.0 * mla.kv_lora_rank + mla.qk_rope_head_dim if mla else 2.0 * self.model.head_dim
         curve = self.device.curves.attention["bf16"]
         work = 2.0 * batch * keys * heads * width * tries
         rate = self.device.peak("bf16") * max(curve.ceiling) * self.engine.compute_efficiency
-        return np.maximum(read, work / rate)
+        return np.maximum(read, work / rate) + index_s(
+            self.model, self.device, self.engine, batch * tries, context, batch
+        )
+
+    @property
+    def _attention_heads(self) -> float:
+        """Query heads that attention computes on one accelerator: whole tiles where it is sparse."""
+        heads = self.model.heads / self.layout.tp
+        return max(heads, HEAD_TILE) if self.model.sparse_attention else heads
 
     def prompt_attention_s(self, kind: LayerKind, tokens: Array, seen: Array) -> Array:
         """Attention of one layer over `tokens` prompt tokens that see `seen` keys on average."""
-        keys = np.maximum(np.minimum(seen, kind.window) if kind.window is not None else seen, 0.5)
+        keys = np.maximum(attended(self.model, kind.window, seen), 0.5)
         mla, lay = self.model.mla, self.layout
         heads = self.model.heads / lay.tp
         kv_heads = heads if mla else max(1.0, self.model.kv_heads / lay.tp)
         qk = float(mla.qk_nope_head_dim + mla.qk_rope_head_dim if mla else self.model.head_dim)
         v = float(mla.v_head_dim if mla else self.model.head_dim)
+        seconds = self._fused_s(tokens, keys, heads, kv_heads, qk, v)
+        if mla and (indexer := self.model.sparse_attention):
+            # Chosen keys differ from query to query, so that heads share the latent as in decoding. Prompts whose keys
+            # are all chosen are computed densely (SGLang: up to top_k tokens).
+            sparse = self._fused_s(
+                tokens, keys, self._attention_heads, 1.0, float(mla.kv_lora_rank + mla.qk_rope_head_dim),
+                float(mla.kv_lora_rank),
+            )  # fmt: skip
+            sparse = sparse + index_s(self.model, self.device, self.engine, tokens, seen, 1.0)
+            seconds = np.where(2.0 * seen > indexer.top_k, sparse, seconds)
+        return np.where(tokens > 0, seconds, 0.0)
+
+    def _fused_s(
+        self, tokens: Array, keys: Array, heads: float, kv_heads: float, qk: float, v: float
+    ) -> Array:
+        """Fused causal attention of `tokens` queries over `keys` on average; kernels' starts are counted per layer."""
         generation = "flash3" if self.device.generation.startswith(HOPPER_ON) else "flash2"
         seconds = attention_time(
             self.device, 1.0, tokens, 2.0 * keys, heads, kv_heads, qk, v, kernel_generation=generation
         )
-        seconds = (
-            seconds - self.device.curves.gemm["bf16"].overhead_s
-        )  # kernels' starts are counted per layer
-        return np.where(tokens > 0, np.maximum(seconds, 0.0) / self.engine.compute_efficiency, 0.0)
+        seconds = seconds - self.device.curves.gemm["bf16"].overhead_s
+        return np.maximum(seconds, 0.0) / self.engine.compute_efficiency
 
     def _pipeline_s(self, own: Array) -> Array:
         """Handing hidden states through the stages once."""
@@ -353,26 +377,5 @@ class Roofline:
         return lay.pp * self.network.point_to_point(moved, lay.tp * lay.dp)
 
     def floor_s(self, tokens: Array, batch: Array, context: Array) -> Array:
-        """Seconds that no engine can beat: weights touched, caches and FLOPs at nameplate rates, perfectly overlapped.
-
-        `tokens` in the iteration (prompt and decode), of which `batch` sequences decode at `context` tokens.
-        """
-        lay, moe = self.layout, self.model.moe
-        tokens, batch = np.asarray(tokens, float), np.asarray(batch, float)
-        moved, work, least = 0.0, 0.0, np.inf
-        for kind in self.kinds:
-            for product in kind.products:
-                fmt, stored = self._format(product)
-                peak = self.device.nameplate(fmt)
-                size, share = product.n * product.k, 1.0
-                rows = tokens / lay.dp
-                if product.experts and moe:
-                    share = product.experts * (1.0 - (1.0 - moe.top_k / moe.experts) ** tokens)
-                    rows = tokens * moe.top_k / moe.experts * product.experts
-                moved = moved + kind.count * size * stored * share
-                work = work + kind.count * 2.0 * rows * size / peak
-            keys = np.minimum(context, kind.window) if kind.window is not None else context
-            moved = moved + kind.count * batch / lay.dp * keys * self.kv_layer_bytes
-        moved = moved + self.model.vocab / lay.tp * self.model.hidden * 2.0
-        least = np.maximum(moved / self.device.memory_bandwidth, work)
-        return np.where(tokens > 0, least, 0.0)[()]
+        """Seconds that no engine can beat; see `serving.floor`."""
+        return floor_s(self, tokens, batch, context)

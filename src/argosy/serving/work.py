@@ -15,6 +15,9 @@ from argosy.workload.parameters import shared_width
 
 Array = Any
 ACTIVATION_BYTES = 2.0  # hidden states travel and rest in BF16
+# Of a sparse attention's indexer besides its products: key norm, rotary, queries and keys to FP8 (keys into the cache),
+# head weights scaled, scores, top-k, indices to cache slots (vLLM, model_executor/models/deepseek_v2.py, Indexer).
+INDEX_KERNELS = 8.0
 
 
 @dataclass(frozen=True)
@@ -59,10 +62,14 @@ def layer_shapes(model: ModelArchitecture, layout: ReplicaLayout) -> tuple[Layer
             model, kind, sequence_length=1.0, micro_batch=1.0, tp=layout.tp, ep=layout.ep, etp=layout.moe_tp,
             sequence_parallel=False,
         )  # fmt: skip
-        attention = ("qkv", "attention_output", "kv_down", "q_down", "q_up", "kv_up")
+        attention = (
+            *("qkv", "attention_output", "kv_down", "q_down", "q_up", "kv_up"),
+            *("index_query", "index_key", "index_weight"),
+        )
         products = tuple(
             Product(float(g.n), float(g.k), float(g.experts), g.name in attention, g.quantised)
             for g in work.gemms
+            if g.has_weight
         )
         routed = is_moe(kind)
         found.append(
@@ -121,6 +128,7 @@ def _kernels(model: ModelArchitecture, layout: ReplicaLayout, routed: bool, prod
         + 1.0
         + (4.0 if routed else 0.0)
         + (2.0 if model.mla else 0.0)
+        + (INDEX_KERNELS if model.sparse_attention else 0.0)
     )
 
 

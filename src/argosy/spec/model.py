@@ -30,6 +30,19 @@ class MultiHeadLatentAttention(BaseModel):
     v_head_dim: int = Field(description="per-head value width")
 
 
+class SparseAttention(BaseModel):
+    """Attention to the `top_k` keys of each query that an indexer scores highest (DeepSeek-V3.2-Exp, section 2.1).
+
+    The indexer has `heads` query heads made from the query latent, one key and one weight per head from the hidden
+    state; it scores every key before the query. Layers without it attend to everything.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+    heads: int = Field(gt=0, description="query heads of the indexer")
+    head_dim: int = Field(gt=0, description="width of an index query and of the one index key per token")
+    top_k: int = Field(gt=0, description="keys that a query attends to at most")
+
+
 class MixtureOfExperts(BaseModel):
     """Feed-forward experts of which each token visits `top_k`."""
 
@@ -98,6 +111,9 @@ class ModelArchitecture(BaseModel):
         default=False, description="an output gate per head dimension (adds a query-sized projection)"
     )
     mla: MultiHeadLatentAttention | None = None
+    sparse_attention: SparseAttention | None = Field(
+        default=None, description="an indexer chooses the keys of latent attention (every layer)"
+    )
     moe: MixtureOfExperts | None = None
     mtp_modules: int = Field(
         default=0,

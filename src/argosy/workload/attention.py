@@ -42,12 +42,29 @@ def _latent_projections(model: ModelArchitecture, shard: Shard) -> tuple[Gemm, .
         Gemm("q_up", tokens, heads * qk, mla.q_lora_rank or model.hidden),
         Gemm("kv_up", tokens, heads * (mla.qk_nope_head_dim + mla.v_head_dim), mla.kv_lora_rank),
         Gemm("attention_output", tokens, model.hidden, heads * mla.v_head_dim),
+        *_index_products(model, shard),
+    )
+
+
+def _index_products(model: ModelArchitecture, shard: Shard) -> tuple[Gemm, ...]:
+    """The indexer's projections, repeated on every rank like the narrow ones, and its causal scores; none without it."""
+    indexer, mla = model.sparse_attention, model.mla
+    if indexer is None or mla is None:
+        return ()
+    own, heads = shard.own_tokens, indexer.heads
+    return (
+        Gemm("index_query", own, heads * indexer.head_dim, mla.q_lora_rank or model.hidden),
+        Gemm("index_key", own, indexer.head_dim, model.hidden),
+        Gemm("index_weight", own, heads, model.hidden, quantised=False),
+        Gemm("index_scores", own * heads, shard.sequence_length / 2, indexer.head_dim, has_weight=False),
     )
 
 
 def core(model: ModelArchitecture, shard: Shard, window: int | None) -> Attention:
     """Scores and values. A window shrinks the mean context of a causal query (see `windowed_context`)."""
     mla = model.mla
+    if model.sparse_attention:  # a query sees as many of the keys before it as a window would let it
+        window = min(window or model.sparse_attention.top_k, model.sparse_attention.top_k)
     return Attention(
         "attention",
         shard.micro_batch,

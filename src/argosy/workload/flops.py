@@ -10,7 +10,7 @@ from __future__ import annotations
 from argosy.spec.model import ModelArchitecture
 from argosy.workload.attention import windowed_context
 from argosy.workload.kinds import is_moe, layer_kinds, window
-from argosy.workload.parameters import count, shared_width
+from argosy.workload.parameters import count, indexer_weights, shared_width
 
 PASSES = 3.0  # forward, and a backward of twice its products
 
@@ -34,16 +34,20 @@ def attention_per_token(model: ModelArchitecture, sequence_length: float, causal
     """Forward FLOPs of scores and values over all layers.
 
     2 · context · heads · (d_qk + d_v) per layer, halved if causal. `sequence_length` in tokens. A sliding
-    window shortens the context of its layers; `causal=False` then counts twice the causal work, as a
-    framework does that ignores the mask but not the window.
+    window shortens the context of its layers, an indexer (whose own scores are counted) that of all;
+    `causal=False` then counts twice the causal work, as a framework does that ignores the mask but not the
+    window.
     """
     mla = model.mla
     widths = mla.qk_nope_head_dim + mla.qk_rope_head_dim + mla.v_head_dim if mla else 2 * model.head_dim
+    indexer = model.sparse_attention
     context = sum(
-        len(indices) * float(windowed_context(sequence_length, window(model, kind)))
+        len(indices)
+        * float(windowed_context(sequence_length, indexer.top_k if indexer else window(model, kind)))
         for kind, indices in layer_kinds(model).items()
     )
-    return (1.0 if causal else 2.0) * context * model.heads * widths
+    scores = model.layers * sequence_length * indexer.heads * indexer.head_dim if indexer else 0.0
+    return (1.0 if causal else 2.0) * (context * model.heads * widths + scores)
 
 
 def forward_per_token(model: ModelArchitecture, sequence_length: float, causal: bool = True) -> float:
@@ -109,7 +113,7 @@ def _layer_weights(model: ModelArchitecture, kind: str) -> float:
         attention = h * mla.q_lora_rank + mla.q_lora_rank * queries if mla.q_lora_rank else h * queries
         attention += h * (mla.kv_lora_rank + mla.qk_rope_head_dim)
         attention += mla.kv_lora_rank * model.heads * (mla.qk_nope_head_dim + mla.v_head_dim)
-        attention += model.heads * mla.v_head_dim * h
+        attention += model.heads * mla.v_head_dim * h + indexer_weights(model)
     else:
         gates = 2 if model.attention_gate else 1
         attention = h * model.head_dim * ((1 + gates) * model.heads + 2 * model.kv_heads)

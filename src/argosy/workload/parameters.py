@@ -180,10 +180,23 @@ def _latent_attention(model: ModelArchitecture) -> LayerParameters:
     down += h * rank + rank if rank else 0
     up = (rank or h) * query_width + mla.kv_lora_rank * heads * (mla.qk_nope_head_dim + mla.v_head_dim)
     output = heads * mla.v_head_dim * h
+    if model.sparse_attention:
+        down += indexer_weights(model) + 2 * model.sparse_attention.head_dim  # and its key's layer norm
     output_bias = h if model.attention_output_bias else 0
     return LayerParameters(
         sharded=float(up + output), replicated=float(down + output_bias), kv_heads=model.heads
     )
+
+
+def indexer_weights(model: ModelArchitecture) -> float:
+    """Weights of a layer's indexer: queries from their latent, one key and a weight per head from the hidden state
+    (DeepSeek-V3.2-Exp, inference/model.py); 0 without one.
+    """
+    indexer, mla = model.sparse_attention, model.mla
+    if indexer is None or mla is None:
+        return 0.0
+    queries = (mla.q_lora_rank or model.hidden) * indexer.heads * indexer.head_dim
+    return float(queries + model.hidden * (indexer.head_dim + indexer.heads))
 
 
 def _dense_feed_forward(model: ModelArchitecture, width: float) -> LayerParameters:

@@ -9,7 +9,13 @@ from typing import Any
 
 from argosy.spec.importers.families import FAMILIES, FOUR_TIMES, NAMES, NESTED, NOT_DECODERS
 from argosy.spec.importers.omissions import foreign, omissions
-from argosy.spec.model import MixtureOfExperts, ModelArchitecture, ModelError, MultiHeadLatentAttention
+from argosy.spec.model import (
+    MixtureOfExperts,
+    ModelArchitecture,
+    ModelError,
+    MultiHeadLatentAttention,
+    SparseAttention,
+)
 
 # Beyond any model, so that a damaged file cannot ask for endless lists.
 _LARGEST = {"layers": 10_000, "": 1_000_000_000}
@@ -153,6 +159,7 @@ class _Fields:
             "vocab": self.whole_number("vocab"),
             "moe": moe,
             "mla": latent,
+            "sparse_attention": self._indexer(latent),
             "sliding_window": window,
             "windowed_layers": windowed,
             "learned_positions": self.whole_number("learned_positions") if learned else 0,
@@ -210,6 +217,15 @@ class _Fields:
             qk_nope_head_dim=self.whole_number("qk_nope_head_dim"),
             qk_rope_head_dim=self.whole_number("qk_rope_head_dim"),
             v_head_dim=self.whole_number("v_head_dim"),
+        )
+
+    def _indexer(self, latent: MultiHeadLatentAttention | None) -> SparseAttention | None:
+        if not latent or not latent.q_lora_rank or not self.text.get("index_n_heads"):
+            return None
+        return SparseAttention(
+            heads=self.whole_number("index_n_heads"),
+            head_dim=self.whole_number("index_head_dim"),
+            top_k=self.whole_number("index_topk"),
         )
 
     def _mixture(self, layers: int) -> MixtureOfExperts | None:

@@ -76,11 +76,13 @@ def _attention(text: Mapping[str, Any]) -> list[str]:
     lightning = sum(1 for kind in _listed(text, "attn_type_list") if kind == 0)
     if lightning:
         found.append(f"lightning attention in {lightning} of {layers} layers (computed as full attention)")
-    if text.get("index_n_heads"):
+    if text.get("index_n_heads") and not (text.get("kv_lora_rank") and text.get("q_lora_rank")):
         found.append(
             f"sparse attention's index heads (index_n_heads {text['index_n_heads']}, index_topk "
             f"{text.get('index_topk')}): their parameters, their work and what they save"
         )
+    if shared := sum(1 for kind in _listed(text, "indexer_types") if kind == "shared"):
+        found.append(f"{shared} layers that use another's index (each is taken to have its own)")
     sparse = text.get("sparse_attention_config")
     if isinstance(sparse, Mapping) and sparse.get("use_sparse_attention"):
         heads = sparse.get("sparse_num_index_heads")
