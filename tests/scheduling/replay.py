@@ -289,6 +289,7 @@ class Replay:
                 on_device = sum(held.get((node, device), 0.0) for held in self.held.values())
                 if on_device > 1 + 1e-9:
                     self.problem(time, f"device {device} of node {node} holds {on_device}")
+        for (node, _), _ in places:  # now that all of its workers stand
             cpus, memory = self.others_left(node)
             if cpus < -1e-6 or memory < -1e-6:
                 self.problem(time, f"node {node} has too little beside accelerators")
