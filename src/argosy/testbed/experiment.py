@@ -1,0 +1,238 @@
+"""Collectives on the testbed against the flow simulator: seconds, bytes of every link, the busiest link."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from argosy.testbed import hosts as machine
+from argosy.testbed.fabrics import BUILDERS, SITE_DELAY_S, Case, Fabric, fabric, one_group, pair
+from argosy.testbed.hosts import Hosts
+from argosy.testbed.launch import REPEATS, as_plan, run_ranks
+from argosy.testbed.predict import Baseline, Prediction, predict, ring_bytes
+from argosy.testbed.wiring import BURST_BYTES, MTU, Wiring
+
+BYTES = 8 << 20
+BASELINE_BYTES = 4 << 20
+HEADROOM_BYTES = 4 << 20
+
+
+def collectives(
+    names: Sequence[str] = tuple(BUILDERS),
+    size: int = BYTES,
+    scale: float | None = None,
+    repeats: int = REPEATS,
+    say: Callable[[str], None] = lambda line: None,
+) -> dict[str, Any]:
+    """Run the cases of fabrics of BUILDERS and hold them against the flow simulator; the payload of `argosy testbed
+    collectives`, without its head. `size`: bytes of the larger cases; `scale`: by which rates are divided; None: the
+    fabrics' own. Without namespaces the collectives run on the loopback, and nothing is predicted. DesignError for a name,
+    TestbedError where a program fails.
+    """
+    fabrics = [fabric(name, size) for name in names]
+    if scale is not None:
+        fabrics = [replace(one, scale=scale) for one in fabrics]
+    reason = machine.why_not()
+    if reason is not None:
+        say(f"plain processes on the loopback: {reason}")
+        return _on_loopback(fabrics, repeats, reason)
+    say("baseline: two hosts on one switch")
+    base, told = baseline(fabrics[0].scale, repeats)
+    say("headroom: eight hosts without tc")
+    room = headroom(fabrics[0].scale, told["share_of_wire"])
+    rows = []
+    for one in fabrics:
+        say(f"{one.name}: {len(one.cases)} cases on {one.topology.cables.hosts} hosts")
+        rows += measure(one, base, repeats)
+    judged = [row for row in rows if row["within_bar"] is not None]
+    return {
+        "hosts": "namespaces",
+        "reason": None,
+        "machine": machine.machine(),
+        "scale": fabrics[0].scale,
+        "mtu_bytes": MTU,
+        "bucket_bytes": BURST_BYTES,
+        "repeats": repeats,
+        "baseline": told,
+        "headroom": room,
+        "rows": rows,
+        "summary": {
+            "cases": len(rows),
+            "judged": len(judged),
+            "within_bar": sum(row["within_bar"] for row in judged),
+            "sums_right": sum(row["sums_right"] for row in rows),
+            "hot_link_right": sum(row["hot_link"]["right"] for row in rows),
+        },
+        "notes": _notes(),
+    }
+
+
+def baseline(scale: float, repeats: int = REPEATS) -> tuple[Baseline, dict[str, Any]]:
+    """Two hosts: the share of a link's rate that a large message gets, and a small one's seconds one way."""
+    two = pair(BASELINE_BYTES, scale)
+    with Hosts(Wiring.of(two)) as hosts:
+        row = run_ranks(two, hosts, [{"algorithm": "exchange", "bytes": BASELINE_BYTES}], repeats)[0]
+    small = statistics.median(row["small_s"]) / 2
+    seconds = statistics.median(row["times_s"]) - 2 * small
+    rate = float(two.graph.rate[0])
+    share = BASELINE_BYTES * 8 / seconds / rate
+    return Baseline(share, small), {
+        "bytes": BASELINE_BYTES,
+        "rate_bps": rate,
+        "time_s": seconds,
+        "share_of_wire": share,
+        "message_s": small,
+    }
+
+
+def headroom(scale: float, share: float) -> dict[str, Any]:
+    """What the machine moves when nothing is shaped, over what the shaped ring asks of it: well above 1, or the cores are
+    what is measured.
+    """
+    shaped = replace(fabric("flat", HEADROOM_BYTES), scale=scale)
+    free = replace(shaped, shaped=False)
+    case = Case("ring", HEADROOM_BYTES, one_group(free.ranks))
+    with Hosts(Wiring.of(free)) as hosts:
+        row = run_ranks(free, hosts, as_plan(free, [case]))[0]
+    got = ring_bytes(free.ranks, HEADROOM_BYTES) * free.ranks / statistics.median(row["times_s"])
+    asked = free.ranks * float(shaped.graph.rate[0]) / 8 * share
+    return {"bytes_per_s": got, "asked_bytes_per_s": asked, "ratio": got / asked}
+
+
+def measure(one: Fabric, base: Baseline, repeats: int = REPEATS) -> list[dict[str, Any]]:
+    """All cases of a fabric, run and predicted."""
+    wiring = Wiring.of(one)
+    with Hosts(wiring) as hosts:
+        found = run_ranks(one, hosts, as_plan(one, one.cases), repeats)
+        prefix = hosts.prefix
+    return [
+        _row(wiring, case, predict(one, case, base), row, prefix, repeats)
+        for case, row in zip(one.cases, found, strict=True)
+    ]
+
+
+def _row(
+    wiring: Wiring,
+    case: Case,
+    predicted: Prediction,
+    row: Mapping[str, Any],
+    prefix: str,
+    repeats: int,
+) -> dict[str, Any]:
+    """One case: both times, the counters beside the predicted bytes, the hot link."""
+    sent, dropped = sent_bytes(wiring, row["before"], row["after"], prefix)
+    sent = sent / repeats
+    seconds = statistics.median(row["times_s"])
+    busy = sent * 8 / wiring.graph.rate
+    hottest = int(busy.argmax())
+    error = predicted.seconds / seconds - 1
+    used = predicted.bytes > 0
+    return {
+        "fabric": wiring.fabric.name,
+        "algorithm": case.algorithm,
+        "bytes": case.bytes,
+        "ranks": case.ranks,
+        "groups": [list(group) for group in case.groups],
+        "predicted_time_s": predicted.seconds,
+        "predicted_wire_s": predicted.wire_s,
+        "predicted_latency_s": predicted.latency_s,
+        "measured_time_s": seconds,
+        "measured_times_s": row["times_s"],
+        "error": error,
+        "bar": case.bar,
+        "within_bar": None if case.bar is None else bool(abs(error) <= case.bar),
+        "sums_right": bool(row["right"]),
+        "bytes_over_predicted": {
+            "min": float((sent[used] / predicted.bytes[used]).min()),
+            "max": float((sent[used] / predicted.bytes[used]).max()),
+        },
+        "ring_bytes": ring_counters(wiring, case, sent),
+        "dropped_packets": dropped,
+        "hot_link": {
+            "measured": link_name(wiring, hottest),
+            "predicted": [link_name(wiring, link) for link in predicted.hot],
+            "busy_fraction": float(busy[hottest] / seconds),
+            "right": hottest in predicted.hot,
+        },
+    }
+
+
+def sent_bytes(
+    wiring: Wiring, before: Mapping[str, Any], after: Mapping[str, Any], prefix: str
+) -> tuple[np.ndarray, int]:
+    """Bytes that went into every one-way link between two readings of the counters, (links,), and packets dropped."""
+    sent, dropped = np.zeros(len(wiring.graph)), 0
+    for link in range(len(sent)):
+        end = wiring.sender(link)
+        first, last = (reading[prefix + end.node][end.interface] for reading in (before, after))
+        sent[link] = last[0] - first[0]
+        dropped += last[1] - first[1]
+    return sent, dropped
+
+
+def ring_counters(wiring: Wiring, case: Case, sent: np.ndarray) -> dict[str, float] | None:
+    """For a ring: what every card sent over what 2(N − 1)M/N says; with as many rings as a host has ranks, and cards,
+    each card has that of one ring. None for others.
+    """
+    if case.algorithm != "ring":
+        return None
+    ends = wiring.graph.endpoints
+    said = ring_bytes(len(case.groups[0]), case.bytes) / wiring.fabric.accelerators
+    ratio = sent[ends.up] / said
+    return {"said": said, "min": float(ratio.min()), "max": float(ratio.max())}
+
+
+def link_name(wiring: Wiring, link: int) -> str:
+    """`leaf-1>spine-1` with the cable's number, as several may join two nodes."""
+    return f"{wiring.nodes[wiring.graph.tail[link]]}>{wiring.nodes[wiring.graph.head[link]]} (cable {link // 2})"
+
+
+def _on_loopback(fabrics: Sequence[Fabric], repeats: int, reason: str) -> dict[str, Any]:
+    """The same collectives between plain processes: sums are checked, times say nothing of a fabric."""
+    rows = []
+    for one in fabrics:
+        found = run_ranks(one, None, as_plan(one, one.cases), repeats)
+        for case, row in zip(one.cases, found, strict=True):
+            rows.append(
+                {
+                    "fabric": one.name,
+                    "algorithm": case.algorithm,
+                    "bytes": case.bytes,
+                    "ranks": case.ranks,
+                    "groups": [list(group) for group in case.groups],
+                    "predicted_time_s": None,
+                    "measured_time_s": statistics.median(row["times_s"]),
+                    "measured_times_s": row["times_s"],
+                    "within_bar": None,
+                    "sums_right": bool(row["right"]),
+                }
+            )
+    return {
+        "hosts": "loopback",
+        "reason": reason,
+        "machine": machine.machine(),
+        "repeats": repeats,
+        "rows": rows,
+        "summary": {
+            "cases": len(rows),
+            "judged": 0,
+            "within_bar": 0,
+            "sums_right": sum(row["sums_right"] for row in rows),
+        },
+        "notes": ["no namespaces: no links, no shaping, nothing to predict; only the sums are checked"],
+    }
+
+
+def _notes() -> list[str]:
+    """What the reader must know of the testbed."""
+    return [
+        "TCP with a fixed congestion control (reno) and queues that drop nothing stands for a lossless fabric",
+        "the share of the wire and a message's latency are the two-host baseline's, the same for every case",
+        "ranks of one host talk over its loopback, which is not shaped and taken to cost no time",
+        f"the cable between two sites takes {SITE_DELAY_S * 1000:g} ms one way, in a process of ours: not tc's netem",
+        "the process manager's own channel is inherited pipes: only data crosses the interfaces that are counted",
+    ]

@@ -1,0 +1,167 @@
+"""The fabrics of the testbed: cables as `argosy fabric` draws them, a scale for their rates, and cases to run on them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from argosy.fabric.linkgraph import LinkGraph, link_graph
+from argosy.fabric.names import node_names
+from argosy.fabric.routing import Routes, routes_for
+from argosy.fabric.topologies import Design, DesignError, Topology, build
+
+MOST_RANKS = 16  # processes of one machine; more would measure its cores
+CARD_BPS = 400e9
+SCALE = 4000.0  # 400 Gb/s becomes 100 Mb/s: two cores forward several times that (`experiment.headroom`)
+SITE_DELAY_S = 0.02  # one way between two sites: 40 ms there and back, some 4,000 km of fibre
+
+
+@dataclass(frozen=True)
+class Case:
+    """One collective: `algorithm` (a name of `fabric.algorithms.ALGORITHMS["all_reduce"]`) over `bytes`, in `groups` that
+    talk at once (accelerators each). `domain`: accelerators whose ring comes first in `hierarchical-serial`; None: a
+    host's. `bar`: how far measured ÷ predicted − 1 may be from 0; None: told, not judged.
+    """
+
+    algorithm: str
+    bytes: int
+    groups: tuple[tuple[int, ...], ...]
+    domain: int | None = None
+    bar: float | None = 0.1
+
+    @property
+    def ranks(self) -> int:
+        """All ranks."""
+        return sum(len(group) for group in self.groups)
+
+
+@dataclass(frozen=True)
+class Fabric:
+    """A fabric to build. Rates of `topology` (bit/s) are divided by `scale`; `accelerators`: of every host, a rank each.
+
+    `degraded`: cable number → what is left of its rate; `delay_s`, `loss`: cable number → seconds one way, and the share of
+    packets lost. `shaped` False: the same cables without tc, to see what the machine itself can do.
+    """
+
+    name: str
+    topology: Topology
+    accelerators: int
+    cases: tuple[Case, ...]
+    scale: float = SCALE
+    degraded: Mapping[int, float] = field(default_factory=dict)
+    delay_s: Mapping[int, float] = field(default_factory=dict)
+    loss: Mapping[int, float] = field(default_factory=dict)
+    shaped: bool = True
+
+    @property
+    def ranks(self) -> int:
+        """Accelerators of all hosts."""
+        return self.topology.cables.hosts * self.accelerators
+
+    @property
+    def graph(self) -> LinkGraph:
+        """The links at their scaled rates (bit/s), degraded ones with what is left. A cable is links 2c and 2c + 1."""
+        import numpy as np
+
+        graph = link_graph(self.topology.cables)
+        share = np.array([self.degraded.get(int(cable), 1.0) for cable in graph.cable])
+        return graph.with_rates(share / self.scale)
+
+    def routes(self) -> Routes:
+        """Routes by destination (d-mod-k): a switch's forwarding table can say them."""
+        return routes_for(self.graph, "static")
+
+    def delay_of(self, source: int, end: int) -> float:
+        """Seconds one way that the cables from one endpoint to another add."""
+        import numpy as np
+
+        cards = np.array([[source, end]])
+        paths = self.routes().paths(*(cards[:, [side]].ravel() for side in (0, 1)), "static")
+        return float(sum(self.delay_s.get(int(link) // 2, 0.0) for link in paths.links))
+
+
+def one_group(ranks: int) -> tuple[tuple[int, ...], ...]:
+    """All ranks in one group."""
+    return (tuple(range(ranks)),)
+
+
+def strided(ranks: int, groups: int) -> tuple[tuple[int, ...], ...]:
+    """`groups` groups whose members are `groups` apart, as data-parallel groups are beside tensor-parallel ones."""
+    return tuple(tuple(range(first, ranks, groups)) for first in range(groups))
+
+
+def _flat(size: int) -> Fabric:
+    design = Design("fat-tree", 8, 1, 8, CARD_BPS, tiers=1)
+    everyone = one_group(8)
+    cases = (Case("ring", size, everyone), Case("tree", size // 4, everyone), Case("double-tree", size, everyone))
+    return Fabric("flat", build(design), 1, cases)
+
+
+def _rail(size: int) -> Fabric:
+    design = Design("rail-only", 4, 2, 4, CARD_BPS)
+    cases = (Case("ring", size, one_group(8)), Case("hierarchical-serial", size, one_group(8)))
+    return Fabric("rail", build(design), 2, cases)
+
+
+def _leaf_spine(over: float) -> Topology:
+    """Eight hosts on two leaves; one spine with as many cables as the oversubscription leaves."""
+    design = Design(
+        "fat-tree", 8, 1, 8, CARD_BPS, tiers=2, hosts_per_leaf=4, oversubscription=(("leaf-uplink", over),)
+    )
+    return build(design)
+
+
+def _oversubscribed(size: int) -> Fabric:
+    cases = (Case("ring", size, one_group(8)), Case("ring", size // 2, strided(8, 4)))
+    return Fabric("oversubscribed", _leaf_spine(2.0), 1, cases)
+
+
+def _degraded(size: int) -> Fabric:
+    """Four leaves, two spines; the cable over which host 2's leaf is left for host 3 keeps half its rate."""
+    import numpy as np
+
+    topology = build(Design("fat-tree", 8, 1, 4, CARD_BPS, tiers=2))
+    whole = Fabric("degraded", topology, 1, ())
+    up = whole.routes().paths(np.array([1]), np.array([2]), "static").links[1]
+    cases = (Case("ring", size, one_group(8)),)
+    return Fabric("degraded", topology, 1, cases, degraded={int(up) // 2: 0.5})
+
+
+def _two_sites(size: int) -> Fabric:
+    """Two leaves are two sites: the one cable from the second to the spine is long."""
+    design = Design(
+        "fat-tree", 8, 1, 8, CARD_BPS, tiers=2, hosts_per_leaf=4, oversubscription=(("leaf-uplink", 4.0),)
+    )
+    topology = build(design)
+    far = next(
+        cable
+        for cable, (a, b) in enumerate(zip(topology.cables.a, topology.cables.b, strict=True))
+        if "leaf-2" in (node_names(topology.cables)[a], node_names(topology.cables)[b])
+        and "spine-1" in (node_names(topology.cables)[a], node_names(topology.cables)[b])
+    )
+    cases = (
+        Case("ring", size, one_group(8)),
+        Case("hierarchical-serial", size // 2, one_group(8), domain=4),
+    )
+    return Fabric("two-sites", topology, 1, cases, delay_s={far: SITE_DELAY_S})
+
+
+BUILDERS = {
+    "flat": _flat,
+    "rail": _rail,
+    "oversubscribed": _oversubscribed,
+    "degraded": _degraded,
+    "two-sites": _two_sites,
+}
+
+
+def fabric(name: str, size: int) -> Fabric:
+    """A fabric of BUILDERS with cases around `size` bytes. DesignError for another name."""
+    if name not in BUILDERS:
+        raise DesignError(f"no testbed fabric {name!r}; write one of {', '.join(BUILDERS)}, or all")
+    return BUILDERS[name](size)
+
+
+def pair(size: int, scale: float = SCALE) -> Fabric:
+    """Two hosts on one switch: the baseline from which the share of the wire and the latency are measured."""
+    return Fabric("pair", build(Design("fat-tree", 2, 1, 4, CARD_BPS, tiers=1)), 1, (), scale)

@@ -1,0 +1,129 @@
+"""What the flow simulator says of a case on the testbed's cables: seconds, and bytes of every one-way link."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from argosy.fabric.network import Level, Pair, TieredNetwork
+from argosy.fabric.schedule import Schedule, schedule
+from argosy.fabric.topologies import DesignError
+from argosy.fabric.wires import Wires
+from argosy.testbed.fabrics import Case, Fabric
+
+PIECES = 64  # on each tree: of what is pipelined
+SLICES = 4  # of a ring's blocks, which follow each other
+HOT = 0.02  # links within this of the busiest are as hot
+
+
+@dataclass(frozen=True)
+class Baseline:
+    """What two hosts on one switch of the same testbed got: `share` of a link's rate that large messages have as payload,
+    and `message_s`, seconds of a small message one way.
+    """
+
+    share: float
+    message_s: float
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """`seconds` of a case; `wire_s` of them on the busiest links, `latency_s` else; `bytes` per one-way link (links,);
+    `hot`: the links that are busiest, as shares of their rates.
+    """
+
+    seconds: float
+    wire_s: float
+    latency_s: float
+    bytes: np.ndarray
+    hot: tuple[int, ...]
+
+
+def wires_of(fabric: Fabric, domain: int | None = None) -> Wires:
+    """The fabric's wires at their scaled rates. Inside a host messages cross its loopback, which is taken to cost no
+    time; inside a larger `domain` they cross the hosts' own cards, which are then its ports.
+    """
+    size = domain or fabric.accelerators
+    found = fabric.routes()
+    card = float(found.graph.rate[found.graph.endpoints.up].min()) / 8
+    wires = Wires.of(fabric.topology, size, card if size > fabric.accelerators else np.inf)
+    return replace(wires, found=found)
+
+
+def predict(fabric: Fabric, case: Case, baseline: Baseline) -> Prediction:
+    """Seconds and loads of a case. DesignError where the algorithm does not fit its groups."""
+    wires = wires_of(fabric, case.domain)
+    sizes, delays = levels(fabric)
+    network = _network(sizes, wires.accelerators)
+    found = schedule(wires, network, "all_reduce", case.algorithm, case.bytes, np.array(case.groups))
+    if found is None:
+        raise DesignError(f"{case.algorithm} does not fit groups {case.groups} of {fabric.name}")
+    latency = _latency(found, np.array(delays) + baseline.message_s, _card(fabric) * baseline.share)
+    wire = found.wire_s(baseline.share, baseline.share)
+    carried = link_bytes(wires, found, fabric.accelerators)
+    return Prediction(wire + latency, wire, latency, carried, hot_links(carried, fabric.graph.rate))
+
+
+def levels(fabric: Fabric) -> tuple[list[float], list[float]]:
+    """Sizes of the domains that accelerators share (host; hosts without a long cable between them; all), and the seconds
+    that a message takes longer over each one's wires.
+    """
+    hosts = fabric.topology.cables.hosts
+    first = [fabric.delay_of(0, other * fabric.accelerators) for other in range(1, hosts)]
+    near = 1 + next((number for number, seconds in enumerate(first) if seconds), hosts - 1)
+    sizes, delays = [float(fabric.accelerators)], [0.0]
+    if near < hosts:
+        sizes, delays = [*sizes, float(near * fabric.accelerators)], [*delays, 0.0]
+    return [*sizes, np.inf], [*delays, max(first, default=0.0)]
+
+
+def _network(sizes: list[float], accelerators: int) -> TieredNetwork:
+    """Domains of these sizes, for the hops of a schedule; their costs are the baseline's, not NCCL's."""
+    none = (Pair(1.0, 0.0, 0.0),)
+    return TieredNetwork(
+        tuple(Level(f"level {number}", size, 1.0, none, none) for number, size in enumerate(sizes)),
+        accelerators, (0.0,), (0.0,), (0.0,), (0.0,),
+    )  # fmt: skip
+
+
+def _card(fabric: Fabric) -> float:
+    """Byte/s of the slowest card."""
+    graph = fabric.graph
+    return float(graph.rate[graph.endpoints.up].min()) / 8
+
+
+def _latency(found: Schedule, hop_s: np.ndarray, byte_per_s: float) -> float:
+    """Seconds of the hops. In a pipelined tree a hop also takes the one piece that is passed on whole."""
+    total = 0.0
+    for cost in found.costs:
+        piece = 0.0
+        if cost.step.phase == "trees":
+            piece = cost.step.bytes / PIECES / byte_per_s
+        total += float((cost.hops * (hop_s + piece)).sum())
+    return total
+
+
+def link_bytes(wires: Wires, found: Schedule, accelerators: int) -> np.ndarray:
+    """Payload bytes of all rounds on every one-way link of the fabric, (links,)."""
+    load = np.zeros(len(wires.capacity))
+    for cost in found.costs:
+        load += cost.step.rounds * wires.load(cost.step.source, cost.step.end, cost.step.amount)
+    carried = load[: wires.fabric_links]
+    if wires.domain > accelerators:  # ports of the domain are the hosts' own cards
+        ends = wires.found.graph.endpoints
+        ports = load[wires.fabric_links :].reshape(-1, 2)
+        carried = carried + np.bincount(ends.up[wires.cards[:, 0]], ports[:, 0], len(carried))
+        carried = carried + np.bincount(ends.down[wires.cards[:, 0]], ports[:, 1], len(carried))
+    return np.asarray(carried)
+
+
+def hot_links(carried: np.ndarray, rate: np.ndarray) -> tuple[int, ...]:
+    """Links whose bytes take the longest at their rates, and those within HOT of them."""
+    busy = carried * 8 / rate
+    return tuple(int(link) for link in np.flatnonzero(busy >= busy.max() * (1 - HOT)))
+
+
+def ring_bytes(size: int, message: float) -> float:
+    """Bytes that a rank of a ring sends: 2(N − 1)M/N (Thakur, Rabenseifner, Gropp, IJHPCA 19(1), 2005)."""
+    return 2 * (size - 1) * message / size
