@@ -1,7 +1,8 @@
 // A plan as people read it: the answer first, then its reasons.
 import { chart } from "./chart.js";
 import { el, later, table } from "./dom.js";
-import { count, dollars, duration, gibibytes, percent, quantity, scaled } from "./format.js";
+import { count, duration, gibibytes, measured, percent, quantity, scaled } from "./format.js";
+import { fabrics, money, power } from "./site.js";
 import { why } from "./why.js";
 import { term, word } from "./words.js";
 
@@ -18,7 +19,7 @@ function verdict(plan) {
   const rest = binding ? `; ${word("binds", { what: term(binding) })}${margin === null ? "" : `, ${word("margin", { share: percent(margin) })}`}` : "";
   return el("div", { class: `verdict ${status}` },
     el("h1", { id: "verdict" }, `${plan.scenario.name}: `, el("span", {}, word(`status.${status}`)), rest),
-    reasons.length ? el("ul", {}, reasons.map((each) => el("li", {}, each))) : null);
+    reasons.length ? el("ul", {}, reasons.map((each) => el("li", {}, term(each)))) : null);
 }
 
 function headline(plan, held) {
@@ -49,52 +50,34 @@ function ledger(plan, charts) {
 function jobOf(plan, job, charts) {
   const factors = ["tp", "cp", "pp", "dp"].filter((key) => job.layout[key] > 1 || key === "dp").map((key) => `${job.layout[key]} ${key}`);
   const peak = `${scaled(job.mfu.peak_flops, "FLOP/s")} ${job.mfu.peak_dtype}`;
-  const facts = plan.facts.filter((each) => each.path.startsWith("accelerators."));
+  const of = (...starts) => plan.facts.filter((each) => starts.some((start) => each.path.startsWith(start)));
+  const facts = of("accelerators.");
   const mfu = (key) => why(percent(job.mfu[key]), { title: `MFU: ${word(`mfu.${key}`)}`, shown: percent(job.mfu[key]), law: "FLOP per token × tokens/s ÷ (n × peak)", inputs: [
     { name: "tokens/s", shown: count(job.tokens_per_s) }, { name: "peak", shown: peak }, { name: "N", shown: scaled(job.mfu.parameters, "") }], facts });
   const memory = job.memory_bytes;
   return el("section", { id: `job-${job.name}` }, el("h2", {}, word("layout.of", { job: job.name })),
     el("p", { class: "big" }, `${count(job.layout.gpus)} = ${factors.join(" × ")}`),
-    el("p", { class: "soft" }, `vp ${job.layout.vp}, micro-batch ${job.layout.micro_batch}, ${word("accumulation")} ${job.layout.grad_accumulation}, ${job.layout.schedule}, ${word("field.recompute")} ${job.layout.recompute}; ${word("grade")}: ${word(`grade.${job.grade}`)}`),
+    el("p", { class: "soft" }, `vp ${job.layout.vp}, micro-batch ${job.layout.micro_batch}, ${word("accumulation")} ${job.layout.grad_accumulation}, ${term(job.layout.schedule)}, ${word("recompute")} ${term(job.layout.recompute)}; ${word("grade")}: ${word(`grade.${job.grade}`)}`),
     table(["", ""], [
       [word("step"), why(duration(job.step_time_s.nominal), { title: word("step"), shown: duration(job.step_time_s.nominal), law: word("step.law"), inputs: Object.entries(job.breakdown_s).map(([name, value]) => ({ name: word(`part.${name}`), shown: duration(value ?? 0) })), facts })],
-      [word("tokens.gpu"), `${count(job.tokens_per_gpu_s)} /s`],
+      [word("tokens.gpu"), why(`${count(job.tokens_per_gpu_s)} /s`, { title: word("tokens.gpu"), shown: `${count(job.tokens_per_gpu_s)} /s`, law: word("tokens.gpu.law"), inputs: [
+        { name: "tokens/s", shown: count(job.tokens_per_s), from: "global batch ÷ step time" }, { name: "accelerators", shown: count(job.layout.gpus) }] })],
       [word("mfu.parameters_only"), mfu("parameters_only")], [word("mfu.attention_causal"), mfu("attention_causal")], [word("mfu.attention_full"), mfu("attention_full")],
       [word("memory"), why(`${gibibytes(memory.peak_reserved)} / ${gibibytes(memory.capacity)}`, { title: word("memory"), shown: gibibytes(memory.peak_reserved), law: word("memory.law"), inputs: ["weights", "gradients", "optimizer", "activations", "buffers", "overhead"].map((name) => ({ name: word(`part.${name}`), shown: gibibytes(memory[name] ?? 0) })) })],
-      [word("failures"), String(job.goodput.failures_expected === null ? "–" : count(job.goodput.failures_expected))],
-      [word("interval"), duration(job.goodput.checkpoint_interval_s)],
+      [word("failures"), job.goodput.failures_expected === null ? "–" : why(count(job.goodput.failures_expected), { title: word("failures"), shown: count(job.goodput.failures_expected), law: word("failures.law"), facts: of("reliability.") })],
+      [word("interval"), why(duration(job.goodput.checkpoint_interval_s), { title: word("interval"), shown: duration(job.goodput.checkpoint_interval_s), law: word("interval.law"), inputs: [
+        { name: "failures expected", shown: count(job.goodput.failures_expected ?? 0) }], facts: of("reliability.checkpoint.", "storage.") })],
     ], [1], word("layout.of", { job: job.name })),
     charts.step ? chart(charts.step, word("step")) : null,
     charts.memory ? chart(charts.memory, word("memory")) : null,
     charts.layouts ? later(word("layouts.best"), () => chart(charts.layouts, word("layouts.best"))) : null);
 }
 
-function power(plan) {
-  const site = plan.facility;
-  return el("section", {}, el("h2", {}, word("power")), table(["", ""], [
-    [word("power.mean"), scaled(site.facility_mean_w, "W")], [word("power.peak"), scaled(site.facility_peak_w, "W")],
-    ["PUE", site.pue.toFixed(3)], [word("energy"), scaled(site.energy_kwh * 1e3, "Wh")],
-    [word("racks"), `${count(site.racks)} × ${site.rack_kw.toFixed(1)} kW, ${word(`cooling.${site.cooling}`)}`],
-    [word("water"), `${count(site.water_kg / 1e3)} t`], [word("carbon"), `${count(site.carbon_kg / 1e3)} t, ${site.carbon_basis}`],
-  ], [1], word("power")));
-}
-
-function money(plan) {
-  return el("section", {}, el("h2", {}, word("money")), table(["", "USD"],
-    [...plan.cost.lines.map((line) => [term(line.name), dollars(line.usd)]), [word("total"), dollars(plan.cost.total_usd)], [word("per.gpu.hour"), `$${plan.cost.usd_per_gpu_hour.toFixed(3)}`]], [1], word("money")));
-}
-
-function fabrics(plan, charts) {
-  return el("section", {}, el("h2", {}, word("fabric")), plan.fabrics.map((fabric, index) => el("div", {},
-    el("p", {}, `${fabric.role}: ${fabric.topology}, ${count(fabric.endpoints)} ${word("endpoints")}; ${word("bisection")} ${scaled(fabric.bisection_bps_per_direction ?? 0, "b/s")}; ${fabric.usd ? dollars(fabric.usd) : ""}`),
-    charts.fabrics[index] ? chart(charts.fabrics[index], `${fabric.role} ${word("fabric")}`) : null)));
-}
-
 function rests(plan) {
   return el("section", {},
     later(word("assumptions", { count: plan.assumptions.length }), () => table([word("path"), word("value"), word("note")],
-      plan.assumptions.map((each) => [each.path, `${typeof each.value === "object" ? JSON.stringify(each.value) : each.value} ${each.unit}`, each.note]), [], word("assumptions", { count: plan.assumptions.length }))),
+      plan.assumptions.map((each) => [each.path, each.value === null ? "–" : typeof each.value === "object" ? JSON.stringify(each.value) : measured(each.value, each.unit), each.note]), [], word("assumptions", { count: plan.assumptions.length }))),
     later(word("facts", { count: plan.facts.length }), () => table([word("path"), word("value"), word("source")],
-      plan.facts.map((each) => [each.path, `${each.value} ${each.unit}`, `${each.source || word("assumption")} ${each.verified ?? ""}`]), [], word("facts", { count: plan.facts.length }))),
-    plan.notes.length ? later(word("notes"), () => el("ul", {}, plan.notes.map((each) => el("li", {}, each)))) : null);
+      plan.facts.map((each) => [each.path, measured(each.value, each.unit), `${each.source || word("assumption")} ${each.verified ?? ""}`]), [], word("facts", { count: plan.facts.length }))),
+    plan.notes.length ? later(word("notes"), () => el("ul", {}, plan.notes.map((each) => el("li", {}, term(each))))) : null);
 }

@@ -2,8 +2,9 @@
 import { remove, send } from "./ask.js";
 import { chart } from "./chart.js";
 import { el, problems, table } from "./dom.js";
-import { duration, percent, scaled } from "./format.js";
+import { duration, percent } from "./format.js";
 import { state } from "./state.js";
+import { why } from "./why.js";
 import { term, word } from "./words.js";
 
 /** Show the page in `root`. */
@@ -36,12 +37,17 @@ function findings({ id, diagnosis, headline, charts, captions }, place) {
     each.advice ? el("p", {}, each.advice) : null,
     el("ul", {}, each.evidence.map((where) => el("li", {}, el("code", {}, [where.path, where.line ?? where.event].filter((part) => part !== null && part !== undefined).join(":"))))));
   const lines = [];
-  const walk = (node, level) => { lines.push([el("span", { class: `level-${Math.min(level, 4)}` }, term(node.name)), scaled(node.amount, ""), diagnosis.ledger.amount ? percent(node.amount / diagnosis.ledger.amount) : "–"]); node.children.forEach((child) => walk(child, level + 1)); };
+  const spent = (amount) => duration(Math.abs(amount) < 1e-9 * diagnosis.ledger.amount ? 0 : amount);
+  const walk = (node, level) => {
+    const reason = { title: term(node.name), shown: spent(node.amount), law: node.law ? term(node.law) : word("diagnose.law"), inputs: node.children.map((child) => ({ name: child.name, shown: spent(child.amount) })), note: word("diagnose.gpu.time") };
+    lines.push([el("span", { class: `level-${Math.min(level, 4)}` }, term(node.name)), why(spent(node.amount), reason), diagnosis.ledger.amount ? percent(node.amount / diagnosis.ledger.amount) : "–"]);
+    node.children.forEach((child) => walk(child, level + 1));
+  };
   if (diagnosis.ledger) walk(diagnosis.ledger, 0);
   return [el("p", {}, forget), el("h1", { id: "findings" }, headline), el("h2", {}, word("findings", { count: diagnosis.findings.length })),
     ...(diagnosis.findings.length ? diagnosis.findings.map(one) : [el("p", {}, word("findings.none"))]),
-    ...(diagnosis.ledger ? [el("h2", {}, word("ledger")), table(["", "GPU-s", "%"], lines, [1, 2], word("ledger"))] : []),
-    ...Object.entries(charts).map(([name, each]) => el("section", {}, chart(each, captions[name]), el("p", { class: "soft" }, captions[name]))),
+    ...(diagnosis.ledger ? [el("h2", {}, word("ledger")), table(["", word("gpu.time"), "%"], lines, [1, 2], word("ledger"))] : []),
+    ...Object.entries(charts).map(([name, each]) => el("section", {}, chart(each, term(captions[name])), el("p", { class: "soft" }, term(captions[name])))),
     el("h2", {}, word("inputs")), table([word("path"), word("kind"), word("verdict"), word("events"), word("note")],
-      diagnosis.inputs.map((each) => [each.path, each.kind, each.status, String(each.events), each.problems.map((problem) => (typeof problem === "string" ? problem : problem.message)).slice(0, 3).join("; ")]), [3], word("inputs"))];
+      diagnosis.inputs.map((each) => [each.path, each.kind, term(each.status), each.events.toLocaleString("en"), each.problems.map((problem) => (typeof problem === "string" ? problem : problem.message)).slice(0, 3).join("; ")]), [3], word("inputs"))];
 }

@@ -5,7 +5,7 @@ import { scaled } from "./format.js";
 import { why } from "./why.js";
 import { language, term, word } from "./words.js";
 
-const shown = (value, unit) => (typeof value === "number" ? `${Number.isInteger(value) && Math.abs(value) < 1e6 ? value.toLocaleString("en") : scaled(value, "", 4)} ${unit ?? ""}`.trim() : value === null || value === undefined ? "–" : typeof value === "object" ? JSON.stringify(value) : String(value));
+const shown = (value, unit) => (typeof value === "number" ? `${Number.isInteger(value) && Math.abs(value) < 1e6 ? value.toLocaleString("en") : scaled(value, "", 4)} ${unit ?? ""}`.trim() : value === null || value === undefined ? "–" : Array.isArray(value) ? value.map((each) => shown(each)).join(" – ") : typeof value === "object" ? Object.entries(value).map(([name, each]) => `${name} ${shown(each)}`).join(", ") : String(value));
 
 /** Show the page in `root`. */
 export async function show(root) {
@@ -24,7 +24,7 @@ async function card() {
 /** Any list of records as a table with their common keys. */
 function listing(rows) {
   const keys = [...new Set(rows.flatMap((row) => Object.keys(row)))].filter((key) => rows.some((row) => typeof row[key] !== "object" || row[key] === null));
-  return table(keys, rows.map((row) => keys.map((key) => shown(row[key]))));
+  return table(keys.map((key) => term(key.replaceAll("_", " "))), rows.map((row) => keys.map((key) => shown(row[key]))));
 }
 
 async function claims(wrongOnly) {
@@ -38,10 +38,10 @@ async function claims(wrongOnly) {
     list.replaceChildren(table([word("claim"), word("claimed"), word("computed"), word("verdict")], found.slice(0, 300).map((each) => [
       el("span", {}, each.statement, el("br"), el("span", { class: "soft" }, each.explanation)), shown(each.claimed_value, each.unit),
       why(shown(each.computed_value, each.unit), { title: each.id, shown: shown(each.correct_value ?? each.computed_value, each.unit), law: each.formula, inputs: Object.entries(each.inputs ?? {}).map(([name, value]) => ({ name, shown: shown(value) })), note: [each.explanation, each.tempting, each.source].filter(Boolean).join(" ") }),
-      each.verdict]), [1, 2], word("claims")));
+      term(each.verdict)]), [1, 2], word("claims")));
   };
   fill();
-  return el("div", {}, el("p", { class: "soft" }, Object.entries(counts).map(([name, count]) => `${name}: ${count}`).join(", ")), search, list);
+  return el("div", {}, el("p", { class: "soft" }, Object.entries(counts).map(([name, count]) => `${term(name)}: ${count}`).join(", ")), search, list);
 }
 
 async function exercises() {

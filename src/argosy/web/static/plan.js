@@ -80,7 +80,7 @@ function extras(place, text, plan) {
     later(word("explorer"), () => explorer(text, plan)),
     later(word("timeline"), async () => {
       const found = await post("/timeline", { text, job: plan.training[0].name });
-      return el("div", {}, el("p", {}, found.caption), chart(found.chart, word("timeline")));
+      return el("div", {}, el("p", {}, term(found.caption)), chart(found.chart, word("timeline")));
     }),
     later(word("life"), async () => {
       const found = await post("/life", { text, replications: 500 });
@@ -103,7 +103,7 @@ async function explorer(text, plan) {
     inspected.replaceChildren(el("h3", {}, `tp ${tp} × pp ${pp}`), layout
       ? el("p", {}, `MFU ${percent(cell.mfu)}, ${word("step")} ${duration(cell.step_time_s)}, ${word("fit", { fit: cell.fit, of: cell.candidates })}. `,
         el("button", { type: "button", click: () => hold(plan, layout) }, word("explorer.hold")))
-      : el("p", {}, `${word("explorer.out")}: ${cell.reason}${cell.peak_bytes ? ` (${(cell.peak_bytes / 2 ** 30).toFixed(1)} GiB / ${(map.capacity_bytes / 2 ** 30).toFixed(1)} GiB)` : ""}`));
+      : el("p", {}, `${word("explorer.out")}: ${term(cell.reason)}${cell.peak_bytes ? ` (${(cell.peak_bytes / 2 ** 30).toFixed(1)} GiB / ${(map.capacity_bytes / 2 ** 30).toFixed(1)} GiB)` : ""}`));
   };
   const choice = el("select", { "aria-label": word("explorer.cell"), change: (event) => inspect(map.cells[Number(event.target.value)]) },
     map.cells.map((cell, index) => el("option", { value: String(index) }, `tp ${cell.tp} × pp ${cell.pp}: ${cell.mfu ? percent(cell.mfu) : "–"}`)));

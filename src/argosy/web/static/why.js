@@ -1,6 +1,6 @@
 // "Why this number?": formula, inputs, source, date, uncertainty, in one dialog.
 import { el } from "./dom.js";
-import { quantity } from "./format.js";
+import { measured, quantity } from "./format.js";
 import { term, word } from "./words.js";
 
 const dialog = () => document.getElementById("why");
@@ -28,8 +28,8 @@ function open(reason) {
 
 /** One fact with its band, source and date. */
 export function fact(each) {
-  const band = each.low !== null && each.low !== undefined ? ` (${each.low} – ${each.high})` : "";
+  const band = each.low !== null && each.low !== undefined ? ` (${measured(each.low, "")} – ${measured(each.high, each.unit)})` : "";
   const from = each.source || word("assumption");
   return el("li", {}, el("a", { href: `#/catalog/${encodeURIComponent(each.path)}`, click: () => dialog().close() }, each.path),
-    ` ${each.value} ${each.unit}${band}`, each.kind ? `, ${each.kind}` : "", el("span", { class: "soft" }, ` — ${from}${each.verified ? `, ${each.verified}` : ""}`));
+    ` ${measured(each.value, each.unit)}${band}`, each.kind ? `, ${each.kind}` : "", el("span", { class: "soft" }, ` — ${from}${each.verified ? `, ${each.verified}` : ""}`));
 }

@@ -22,15 +22,24 @@ export function word(key, values = {}) {
 /** A term of the server (a ledger's line, a chart's axis) in the language of the page, or as it is. */
 export function term(text) {
   if (text in catalogue.terms) return catalogue.terms[text];
-  for (const [pattern, translated] of patterns) if (pattern.test(text)) return text.replace(pattern, translated);
+  for (const [pattern, translated] of patterns) {
+    const match = pattern.exec(text);
+    if (match) return translated.replace(/\$(\d)/g, (_, group) => term(match[group] ?? ""));
+  }
   return text;
 }
 
-/** A copy of a chart's specification with every known term in the language of the page. */
-export function inTerms(value) {
-  if (typeof value === "string") return term(value);
-  if (Array.isArray(value)) return value.map(inTerms);
+/** A path through a ledger, each of its lines in the language of the page. */
+export const trail = (text) => text.split("/").map(term).join(" / ");
+
+const SHOWN = new Set(["title", "text", "values", "datasets", "domain", "sort"]); // where a specification has words for people
+const NAMES = new Set(["field", "type", "op", "order"]); // and what in there names data
+
+/** A copy of a chart's specification with the words that it shows in the language of the page; names of its data stay. */
+export function inTerms(value, shown = false) {
+  if (typeof value === "string") return shown ? term(value) : value;
+  if (Array.isArray(value)) return value.map((each) => inTerms(each, shown));
   if (value && typeof value === "object")
-    return Object.fromEntries(Object.entries(value).map(([key, each]) => [key, inTerms(each)]));
+    return Object.fromEntries(Object.entries(value).map(([key, each]) => [key, NAMES.has(key) ? each : inTerms(each, shown || SHOWN.has(key))]));
   return value;
 }
