@@ -153,6 +153,11 @@ COMMANDS: dict[str, tuple[str, str, str]] = {
         "Where a running job's time and MFU went by its own files, who is to blame, what a repair saves.",
         "Trust",
     ),
+    "testbed": (
+        "argosy.cli.testbed:app",
+        "Real collectives between network namespaces on this machine, against the flow simulator.",
+        "Trust",
+    ),
     "validate": ("argosy.cli.validate:validate", "Predict measured runs and show the errors.", "Trust"),
 }
 

@@ -17,7 +17,6 @@ import numpy as np
 Array = np.ndarray
 Lane = Generator[list[Any], None, None]
 POLL_S = 0.0005
-AT_ONCE = 16  # pieces under way on two trees: 8 each, as NCCL's buffers hold (NCCL_STEPS); more only queue up
 
 
 class Messages(Protocol):
@@ -58,7 +57,9 @@ def pieces(data: Array, count: int) -> list[Array]:
     return np.array_split(data, count)
 
 
-def ring_lane(messages: Messages, lap: Sequence[int], me: int, data: Array, tag: int, passes: str = "both") -> Lane:
+def ring_lane(
+    messages: Messages, lap: Sequence[int], me: int, data: Array, tag: int, passes: str = "both"
+) -> Lane:
     """All-reduce of `data` over the ranks of `lap`, in its order: N − 1 rounds that add up, N − 1 that hand on.
 
     `passes`: `scatter` or `gather` for one half; the block that is whole in between is `owned(lap, me)`.
@@ -161,10 +162,16 @@ def tree_lanes(
 
 
 def double_tree(
-    messages: Messages, ranks: Sequence[int], me: int, data: Array, parents: Sequence[Sequence[int]], count: int
+    messages: Messages,
+    ranks: Sequence[int],
+    me: int,
+    data: Array,
+    parents: Sequence[Sequence[int]],
+    count: int,
+    at_once: int | None = None,
 ) -> None:
-    """All-reduce over two trees at once, pipelined in `count` pieces each."""
-    run(tree_lanes(messages, ranks, me, data, parents, count), AT_ONCE)
+    """All-reduce over two trees at once, pipelined in `count` pieces each, `at_once` of them under way."""
+    run(tree_lanes(messages, ranks, me, data, parents, count), at_once)
 
 
 def hierarchical(
@@ -175,11 +182,12 @@ def hierarchical(
     parents: Sequence[Sequence[int]],
     count: int,
     slices: int,
+    at_once: int | None = None,
 ) -> None:
     """Reduce-scatter by a ring in the node group, a double tree across on the shard, all-gather by a ring.
 
     `by_domain`: ranks of every node group; those in one place of their groups reduce across. One phase after the other,
-    each in pieces: `slices` for the rings, `count` on each tree.
+    each in pieces: `slices` for the rings, `count` on each tree, `at_once` of these under way.
     """
     home = next(group for group in by_domain if me in group)
     across = [group[home.index(me)] for group in by_domain]
@@ -191,5 +199,5 @@ def hierarchical(
         for part in parts:
             shard = pieces(part, len(home))[owned(home, me)]
             lanes += tree_lanes(messages, across, me, shard, parents, each, len(lanes))
-        run(lanes, AT_ONCE)
+        run(lanes, at_once)
     run(ring_lane(messages, home, me, part, tag, "gather") for tag, part in enumerate(parts))

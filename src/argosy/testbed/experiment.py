@@ -188,7 +188,9 @@ def ring_counters(wiring: Wiring, case: Case, sent: np.ndarray) -> dict[str, flo
 
 def link_name(wiring: Wiring, link: int) -> str:
     """`leaf-1>spine-1` with the cable's number, as several may join two nodes."""
-    return f"{wiring.nodes[wiring.graph.tail[link]]}>{wiring.nodes[wiring.graph.head[link]]} (cable {link // 2})"
+    return (
+        f"{wiring.nodes[wiring.graph.tail[link]]}>{wiring.nodes[wiring.graph.head[link]]} (cable {link // 2})"
+    )
 
 
 def _on_loopback(fabrics: Sequence[Fabric], repeats: int, reason: str) -> dict[str, Any]:

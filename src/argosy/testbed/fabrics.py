@@ -93,7 +93,11 @@ def strided(ranks: int, groups: int) -> tuple[tuple[int, ...], ...]:
 def _flat(size: int) -> Fabric:
     design = Design("fat-tree", 8, 1, 8, CARD_BPS, tiers=1)
     everyone = one_group(8)
-    cases = (Case("ring", size, everyone), Case("tree", size // 4, everyone), Case("double-tree", size, everyone))
+    cases = (
+        Case("ring", size, everyone),
+        Case("tree", size // 4, everyone),
+        Case("double-tree", size, everyone),
+    )
     return Fabric("flat", build(design), 1, cases)
 
 

@@ -6,7 +6,6 @@ address or route outside the namespaces is touched. Interfaces between namespace
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import shutil
@@ -55,8 +54,25 @@ def why_not() -> str | None:
     if made.returncode:
         return f"network namespaces are not permitted ({made.stderr.strip() or 'no reason given'}); root is needed"
     shaped = subprocess.run(
-        [program("tc") or "tc", "-n", name, "qdisc", "add", "dev", "lo", "root", "tbf", "rate", "1gbit"]
-        + ["burst", "32768", "limit", "100000"],
+        [
+            program("tc") or "tc",
+            "-n",
+            name,
+            *[
+                "qdisc",
+                "add",
+                "dev",
+                "lo",
+                "root",
+                "tbf",
+                "rate",
+                "1gbit",
+                "burst",
+                "32768",
+                "limit",
+                "99999",
+            ],
+        ],
         capture_output=True,
         text=True,
     )
@@ -199,8 +215,3 @@ def machine() -> dict[str, object]:
         "kernel": os.uname().release,
         "load_average": round(os.getloadavg()[0], 2),
     }
-
-
-def write_json(path: Path, content: object) -> None:
-    """A file that ranks read."""
-    path.write_text(json.dumps(content), encoding="utf-8")

@@ -19,7 +19,7 @@ import numpy as np
 from argosy.fabric.algorithms import Group, binary_trees, ring_laps
 from argosy.testbed.fabrics import Case, Fabric
 from argosy.testbed.hosts import Hosts, TestbedError
-from argosy.testbed.predict import PIECES, SLICES, wires_of
+from argosy.testbed.predict import AT_ONCE, SLICES, piece_count, wires_of
 
 RUN_SECONDS = 60.0  # per case; what takes longer is ended
 WARM_UP, REPEATS = 1, 3
@@ -60,8 +60,9 @@ def as_plan(fabric: Fabric, cases: Sequence[Case]) -> list[dict[str, Any]]:
             "algorithm": case.algorithm,
             "bytes": case.bytes,
             "groups": orders(fabric, case),
-            "pieces": PIECES,
+            "pieces": piece_count(fabric),
             "slices": SLICES,
+            "at_once": AT_ONCE,
         }
         for case in cases
     ]

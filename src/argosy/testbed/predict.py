@@ -13,6 +13,10 @@ from argosy.fabric.wires import Wires
 from argosy.testbed.fabrics import Case, Fabric
 
 PIECES = 64  # on each tree: of what is pipelined
+FAR_PIECES = (
+    16  # the same where a cable is long: those under way have to fill it (500 kB at 100 Mb/s and 40 ms)
+)
+AT_ONCE = 16  # pieces under way on both trees: 8 each, as NCCL's buffers hold (NCCL_STEPS); more would only queue up
 SLICES = 4  # of a ring's blocks, which follow each other
 HOT = 0.02  # links within this of the busiest are as hot
 
@@ -59,7 +63,8 @@ def predict(fabric: Fabric, case: Case, baseline: Baseline) -> Prediction:
     found = schedule(wires, network, "all_reduce", case.algorithm, case.bytes, np.array(case.groups))
     if found is None:
         raise DesignError(f"{case.algorithm} does not fit groups {case.groups} of {fabric.name}")
-    latency = _latency(found, np.array(delays) + baseline.message_s, _card(fabric) * baseline.share)
+    piece_s = 1 / piece_count(fabric) / (_card(fabric) * baseline.share)
+    latency = _latency(found, np.array(delays) + baseline.message_s, piece_s)
     wire = found.wire_s(baseline.share, baseline.share)
     carried = link_bytes(wires, found, fabric.accelerators)
     return Prediction(wire + latency, wire, latency, carried, hot_links(carried, fabric.graph.rate))
@@ -93,13 +98,18 @@ def _card(fabric: Fabric) -> float:
     return float(graph.rate[graph.endpoints.up].min()) / 8
 
 
-def _latency(found: Schedule, hop_s: np.ndarray, byte_per_s: float) -> float:
-    """Seconds of the hops. In a pipelined tree a hop also takes the one piece that is passed on whole."""
+def piece_count(fabric: Fabric) -> int:
+    """Pieces into which what is pipelined on a tree is cut."""
+    return FAR_PIECES if fabric.delay_s else PIECES
+
+
+def _latency(found: Schedule, hop_s: np.ndarray, piece_s: float) -> float:
+    """Seconds of the hops. In a pipelined tree a hop also takes the one piece that is passed on whole: `piece_s` per byte
+    of the tree's message.
+    """
     total = 0.0
     for cost in found.costs:
-        piece = 0.0
-        if cost.step.phase == "trees":
-            piece = cost.step.bytes / PIECES / byte_per_s
+        piece = cost.step.bytes * piece_s if cost.step.phase == "trees" else 0.0
         total += float((cost.hops * (hop_s + piece)).sum())
     return total
 

@@ -52,7 +52,9 @@ class Wiring:
         graph = found.graph
         nodes = tuple(node_names(fabric.topology.cables))
         port_at = {}
-        for host, port, up in zip(graph.endpoints.host, graph.endpoints.port, graph.endpoints.up, strict=True):
+        for host, port, up in zip(
+            graph.endpoints.host, graph.endpoints.port, graph.endpoints.up, strict=True
+        ):
             port_at[int(up) // 2] = (int(host), f"eth{port}")
         ends = []
         for cable, link in enumerate(range(0, len(graph), 2)):

@@ -150,15 +150,18 @@ def _numbers(rank: int, repeat: int, count: int) -> Any:
 def _all_reduce(world: Any, case: dict[str, Any], group: dict[str, Any], me: int, data: Any) -> None:
     from argosy.testbed import collectives
 
-    name, pieces, slices = case["algorithm"], case["pieces"], case["slices"]
+    name, slices = case["algorithm"], case["slices"]
+    pieces, at_once = case["pieces"], case["at_once"]
     if name == "ring":
         collectives.ring(world, group["laps"], me, data, slices)
     elif name == "tree":
         collectives.tree(world, group["ranks"], me, data)
     elif name == "double-tree":
-        collectives.double_tree(world, group["ranks"], me, data, group["parents"], pieces)
+        collectives.double_tree(world, group["ranks"], me, data, group["parents"], pieces, at_once)
     else:
-        collectives.hierarchical(world, group["by_domain"], me, data, group["parents"], pieces, slices)
+        collectives.hierarchical(
+            world, group["by_domain"], me, data, group["parents"], pieces, slices, at_once
+        )
 
 
 if __name__ == "__main__":

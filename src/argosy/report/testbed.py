@@ -1,0 +1,222 @@
+"""The testbed's answer for people: verdict, table, picture, and the page of the documentation."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import altair as alt
+
+from argosy.report import charts
+from argosy.report.markdown import table
+
+COLUMNS = [
+    "fabric",
+    "all-reduce",
+    "message",
+    "predicted",
+    "measured",
+    "error",
+    "bytes ÷ predicted",
+    "busiest link",
+]
+PICTURE = "testbed-collectives.svg"
+
+
+def verdict(answer: Mapping[str, Any]) -> str:
+    """One sentence: sums, times, links."""
+    summary = answer["summary"]
+    sums = f"sums right in {summary['sums_right']} of {summary['cases']} cases"
+    if answer["hosts"] == "loopback":
+        return f"{sums}; nothing else can be said on the loopback: {answer['reason']}"
+    return (
+        f"{summary['within_bar']} of {summary['judged']} predicted times within their bar; {sums}; "
+        f"the predicted busiest link in {summary['hot_link_right']}"
+    )
+
+
+def cells(row: Mapping[str, Any]) -> list[str]:
+    """One case as texts, in the order of COLUMNS."""
+    groups = len(row["groups"])
+    name = row["algorithm"].replace("-", " ") + (f", {groups} groups at once" if groups > 1 else "")
+    first = [row["fabric"], name, f"{row['bytes'] / 2**20:g} MiB"]
+    if row["predicted_time_s"] is None:
+        return [*first, "", f"{row['measured_time_s']:.3f} s", "", "", ""]
+    ratio, hot = row["bytes_over_predicted"], row["hot_link"]
+    mark = "" if row["within_bar"] is not False else " (outside)"
+    tied = len(hot["predicted"])
+    link = (
+        f"as predicted, one of {tied}" if tied > 2 else hot["measured"].partition(" (")[0] + ", as predicted"
+    )
+    return [
+        *first,
+        f"{row['predicted_time_s']:.3f} s",
+        f"{row['measured_time_s']:.3f} s",
+        f"{100 * row['error']:+.1f} %{mark}",
+        f"{ratio['min']:.3f}–{ratio['max']:.3f}",
+        link if hot["right"] else f"{hot['measured']}: not predicted",
+    ]
+
+
+def times_chart(answer: Mapping[str, Any]) -> charts.Chart:
+    """Predicted and measured seconds of every case, side by side; every measured repeat is a dot."""
+    bars, dots, order = [], [], []
+    for number, row in enumerate(answer["rows"], 1):
+        name = f"{number}. {row['fabric']}: {cells(row)[1]}"
+        order.append(name)
+        for what, key in (("predicted", "predicted_time_s"), ("measured", "measured_time_s")):
+            if row[key] is not None:
+                bars.append({"case": name, "what": what, "seconds": row[key]})
+        dots += [{"case": name, "what": "measured", "seconds": value} for value in row["measured_times_s"]]
+    y = alt.Y("case:N", sort=order, title=None, axis=alt.Axis(labelLimit=320, ticks=False))
+    offset = alt.YOffset("what:N", sort=["predicted", "measured"])
+    colour = alt.Color(
+        "what:N",
+        scale=alt.Scale(domain=["predicted", "measured"], range=[charts._FULL, charts._USEFUL]),
+        title=None,
+    )
+    base = (
+        alt.Chart(charts._data(bars))
+        .mark_bar()
+        .encode(y=y, yOffset=offset, x=alt.X("seconds:Q", title="seconds"), color=colour)
+    )
+    points = (
+        alt.Chart(charts._data(dots))
+        .mark_point(size=18, filled=True, color="#222222")
+        .encode(y=y, yOffset=offset, x="seconds:Q")
+    )
+    return alt.layer(base, points).properties(
+        title="All-reduce on shaped links: flow simulator and MPI", width=charts.WIDTH, height=34 * len(order)
+    )
+
+
+def write_page(answer: Mapping[str, Any], path: Path) -> list[Path]:
+    """Write the page to `path` and its picture to `images` beside it; the files written."""
+    images = path.parent / "images"
+    images.mkdir(parents=True, exist_ok=True)
+    charts.save(times_chart(answer), images / PICTURE)
+    path.write_text(page(answer), encoding="utf-8")
+    return [path, images / PICTURE]
+
+
+def page(answer: Mapping[str, Any]) -> str:
+    """The page of the documentation, with the figures of this run."""
+    lines = [
+        "<!-- written by argosy testbed collectives --report docs/testbed.md; do not edit -->",
+        "# A small real fleet",
+        "",
+        _INTRODUCTION,
+        "",
+        "## What was measured",
+        "",
+        verdict(answer)[0].upper() + verdict(answer)[1:] + ".",
+        *_machine(answer),
+        "",
+        *table(COLUMNS, [cells(row) for row in answer["rows"]]),
+        "",
+        f"![Predicted and measured seconds of every case](images/{PICTURE})",
+        "",
+        *_rings(answer),
+        *_misses(answer),
+        _METHOD,
+        "",
+        *(f"- {note[0].upper()}{note[1:]}." for note in answer["notes"]),
+        "",
+        _OPEN,
+    ]
+    return "\n".join(lines) + "\n"
+
+
+_INTRODUCTION = """
+`argosy testbed collectives` builds small fabrics out of network namespaces on this very machine, runs real
+collectives over MPI between them, and holds seconds, bytes and the busiest link against the flow simulator's answer
+for the same cables ([Collectives](collectives.md)). `pip install 'argosy[testbed]'`, Linux, root.
+
+```
+argosy testbed collectives                       # all five fabrics, about two minutes
+argosy testbed collectives --fabric degraded --bytes 16MiB --json
+argosy testbed clean                             # after a kill -9: the next run does it too
+make verify-testbed                              # the short form, with bars
+```
+""".strip()
+
+_METHOD = """
+## How
+
+- *Hosts.* A namespace per host and per switch, a veth pair per cable, a bridge per switch. Switches learn nothing and
+  flood nothing: their forwarding entries are Argosy's own routes by destination, so that packets take the predicted
+  paths. Every link is shaped where it leaves a node (`tc`, token bucket), at the fabric's rate over the scale; a
+  degraded cable keeps half of it. Hosts with several cards have several interfaces, a subnet per rail.
+- *Collectives.* Ring (as many as a host has ranks), binomial tree, double binary tree in pieces, and hierarchical
+  (ring in the node group, double tree across), written over MPI's point-to-point messages with NumPy. Ranks enter
+  their namespace before MPI begins; every message is TCP over the rank's own card. Whole numbers are added, and every
+  sum is compared exactly.
+- *Prediction.* `argosy.fabric.schedule` on the same cables at the same scaled rates. Two figures are measured
+  beforehand between two hosts on one switch: what share of a link's rate arrives as payload, and what a small message
+  takes. Nothing is fitted per case.
+- *Noise.* Links are slow, so that the cores mostly wait; ranks sleep between looks at their requests, and run ahead of
+  others (real-time scheduling) where that is allowed. A case is repeated after a warm-up, the median counts.
+""".strip()
+
+_OPEN = """
+## What it taught
+
+- A ring in host order does not feel a 2:1 oversubscription: one flow crosses between the leaves each way. Four groups
+  whose members stand on both leaves do, and take twice as long, as predicted.
+- A pipelined tree needs a limit on the pieces under way (16 here, as NCCL's buffers hold): with all at once, pieces
+  going up queue before those coming down, and the double tree took 14 % longer than the busiest link explains.
+- Over a long cable those pieces have to fill it: 8 KiB pieces took 13 % longer than predicted, 32 KiB ones do not.
+
+## What this does not show
+
+- Link rates are thousands of times below real ones: latencies of microseconds, and what depends on them, are out of
+  reach.
+- TCP is not RoCE or InfiniBand: no pauses, no congestion notification, no adaptive routing. Routes are by destination:
+  hashed ones are not run.
+- Ranks inside a host have no scale-up links of a stated rate.
+- torch.distributed, training jobs, checkpoints, injected failures and serving are not on the testbed yet.
+""".strip()
+
+
+def _machine(answer: Mapping[str, Any]) -> list[str]:
+    """The conditions of the run."""
+    if answer["hosts"] == "loopback":
+        return []
+    base, room, told = answer["baseline"], answer["headroom"], answer["machine"]
+    return [
+        f"{told['cores']} cores, Linux {told['kernel']}, load average {told['load_average']:g}; Argosy {answer['version']}.",
+        f"Cards of 400 Gb/s, divided by {answer['scale']:,.0f}: {base['rate_bps'] / 1e6:g} Mb/s.",
+        f"Between two hosts {100 * base['share_of_wire']:.1f} % of a link's rate arrives as payload,",
+        f"and a small message takes {base['message_s'] * 1000:.2f} ms.",
+        f"Without shaping the same eight hosts move {room['ratio']:.0f} times what the shaped ring asks,",
+        "so the cores are not what is measured. Error: predicted ÷ measured − 1.",
+    ]
+
+
+def _rings(answer: Mapping[str, Any]) -> list[str]:
+    """What rings' cards sent, beside the law."""
+    ratios = [row["ring_bytes"] for row in answer["rows"] if row.get("ring_bytes")]
+    if not ratios:
+        return []
+    low, high = min(one["min"] for one in ratios), max(one["max"] for one in ratios)
+    return [
+        f"Every card of every ring sent {low:.4f} to {high:.4f} times the 2(N − 1)M/N of the law, by its interface's",
+        "counter. What is above 1 are headers (66 bytes per packet of at most 16 kB), acknowledgements of what comes the",
+        "other way, and MPI's own control messages.",
+        "",
+    ]
+
+
+def _misses(answer: Mapping[str, Any]) -> list[str]:
+    """Cases outside their bar, if any."""
+    outside = [row for row in answer["rows"] if row["within_bar"] is False]
+    if not outside:
+        return []
+    names = "; ".join(f"{row['fabric']} {row['algorithm']} ({100 * row['error']:+.1f} %)" for row in outside)
+    return [
+        f"Outside the bar of 10 %: {names}. Repeats: "
+        + "; ".join(", ".join(f"{value:.3f}" for value in row["measured_times_s"]) + " s" for row in outside)
+        + ".",
+        "",
+    ]
