@@ -111,6 +111,15 @@ def test_numbers_that_no_integer_holds(tmp_path: Path) -> None:
     survives([tmp_path])
 
 
+def test_a_table_of_one_operation_in_each_replica(tmp_path: Path) -> None:
+    """What the fuzzer found: replicas without a time of their own scatter by nothing."""
+    (tmp_path / "operations.csv").write_text(
+        "dp_rank,stage,rank,step,optype,start_ts,duration,seq_id,mc,gmc,mb_id\n"
+        "5,0,0,1,forward-compute,0.01,0.2,0,0,0,0\n0,1,1,1,backward-compute,0.3,0.4,0,0,1,0\n"
+    )
+    survives([tmp_path])
+
+
 class Runs:
     """A pickle that wants to leave a mark."""
 

@@ -133,7 +133,7 @@ def _of_table(replay: TableReplay) -> list[Finding]:
             excess = own[i] - np.median(others, axis=0)
             typical = float(np.median(excess))
             scatter = np.median(np.abs(others - np.median(others, axis=1)[:, None]))
-            spread = max(float(scatter), thresholds.NOISE_FLOOR * float(np.median(others)))
+            spread = max(float(scatter), thresholds.NOISE_FLOOR * float(np.median(others)), 1e-12)
             z = float(robust_z(np.median(own, axis=1))[i]) if enough else 0.6745 * typical / spread
             lasting = float(np.mean(excess >= thresholds.LEAST_SHARE * step))
             if z < thresholds.ROBUST_Z or lasting < thresholds.PERSISTENCE:
