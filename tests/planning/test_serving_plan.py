@@ -70,7 +70,7 @@ def test_prices_are_those_of_all_held_gpus(chat):
     held = fleet["mean_gpus_held"] * cost["usd_per_gpu_hour"] / 3600.0
     paid = rate * traffic["input_tokens_mean"] * cost["usd_per_million_input_tokens"] / 1e6
     paid += rate * traffic["output_tokens_mean"] * cost["usd_per_million_output_tokens"] / 1e6
-    assert paid == pytest.approx(held, rel=0.08)  # runs last a little longer than their traffic
+    assert paid == pytest.approx(held, rel=0.04)  # means are the first seed's
 
 
 def test_a_plan_of_services_alone(chat):
@@ -165,7 +165,9 @@ def test_strange_scenarios_are_told(tmp_path):
 def test_a_load_test_stands_in_for_the_roofline(tmp_path, chat):
     """Twice the measured time per token reaches the fleet's latencies."""
     rows = [f"{clients},900,150,{2 * 1e3 * time}" for clients, time in ((1, 0.008), (32, 0.011), (128, 0.02))]
-    (tmp_path / "load.csv").write_text("\n".join(["concurrency,input_tokens,output_tokens,tpot_ms", *rows]) + "\n")
+    (tmp_path / "load.csv").write_text(
+        "\n".join(["concurrency,input_tokens,output_tokens,tpot_ms", *rows]) + "\n"
+    )
     text = CHAT.replace("replica: {tp: 1}", "replica: {tp: 1}\n  step_times: load.csv")
     answer = serving_payload(loads(text, directory=tmp_path), seeds=1)
     assert answer["replica"]["tpot_s"]["p50"] > 1.4 * chat["replica"]["tpot_s"]["p50"]

@@ -135,15 +135,16 @@ def step_times(sized: Sized) -> list[dict[str, Any]]:
 
 
 def _fleet(asked: Service, sized: Sized, whole: int) -> dict[str, Any]:
-    busy = held = 0.0
+    busy = held = open_ = 0.0
     for run in sized.runs:
         for pool, book in zip(run.pools, run.books, strict=True):
             busy += pool.provider.gpus * float(book[records.PREFILL_S] + book[records.DECODE_S])
             held += pool.provider.gpus * float(book[records.WARMING : records.DOWN + 1].sum())
         held += (whole - sized.gpus) * run.end_s
+        open_ += sum(pool.provider.gpus * run.held_s(at) for at, pool in enumerate(run.pools))
     shares = [attainment([run], asked.wanted) for run in sized.runs]
     rates = [goodput_per_s([run], asked.wanted) for run in sized.runs]
-    span = sum(run.end_s for run in sized.runs)
+    span = sum(run.requests.horizon_s for run in sized.runs)
     return {
         "replicas": sum(sized.needed),
         "spares": sized.spares,
@@ -157,7 +158,8 @@ def _fleet(asked: Service, sized: Sized, whole: int) -> dict[str, Any]:
             {"replicas": need, "spares": all_ - need, "gpus_per_replica": pool.provider.gpus}
             for need, all_, pool in zip(sized.needed, sized.replicas, sized.option.kinds, strict=True)
         ],
-        "mean_gpus_held": held / span,
+        "mean_gpus_held": open_ / span + whole - sized.gpus,
+        "run_s": float(np.mean([run.end_s for run in sized.runs])),
         "sizes_tried": len(sized.tried),
         "keeps_promises": sized.met,
     }

@@ -31,8 +31,11 @@ def power_and_cost(
         seconds["prefill"] += float(book[records.PREFILL_S]) * pool.provider.gpus
         seconds["decode"] += float(book[records.DECODE_S]) * pool.provider.gpus
     busy = seconds["prefill"] + seconds["decode"]
+    open_s = (
+        first_run.requests.horizon_s
+    )  # the run-out after a short trace is none of a fleet that stays open
     phases = PowerPhases(compute_s=seconds["prefill"], memory_s=seconds["decode"])
-    power, cost = power_and_money(alone, part, phases, period_s, min(busy / (whole * first_run.end_s), 1.0))
+    power, cost = power_and_money(alone, part, phases, period_s, min(busy / (whole * open_s), 1.0))
     return power, {**cost, "period_s": period_s}
 
 
@@ -42,7 +45,7 @@ def per_gpu_s(cost: dict[str, Any], whole: int) -> float:
 
 
 def token_prices(sized: Sized, asked: Service, whole: int, usd_per_gpu_s: float) -> dict[str, Any]:
-    """Dollars per million tokens of arrivals that were served in time; all held accelerators are paid.
+    """Dollars per million tokens of arrivals that were served in time; all accelerators held while requests arrive are paid.
 
     Prompts bear the iterations' time that they add, answers the rest; idle, spare, warming and lost time in proportion.
     """
@@ -51,14 +54,14 @@ def token_prices(sized: Sized, asked: Service, whole: int, usd_per_gpu_s: float)
         kept = good(run, asked.wanted)
         inputs += float(run.requests.input_tokens[kept].sum())
         outputs += float(run.requests.output_tokens[kept].sum())
-        for pool, book in zip(run.pools, run.books, strict=True):
+        for number, (pool, book) in enumerate(zip(run.pools, run.books, strict=True)):
             gpus = pool.provider.gpus
             prompt_s += gpus * float(book[records.PREFILL_S])
             answer_s += gpus * float(book[records.DECODE_S])
-            held += gpus * float(book[records.WARMING : records.DOWN + 1].sum())
+            held += gpus * run.held_s(number)
             computed += float(book[records.PROMPT_TOKENS])
             cached += float(book[records.CACHED_TOKENS])
-        held += (whole - sized.gpus) * run.end_s
+        held += (whole - sized.gpus) * run.requests.horizon_s
     usd = held * usd_per_gpu_s
     share = prompt_s / max(prompt_s + answer_s, 1e-12)
     saved_s = cached * prompt_s / computed if computed else 0.0

@@ -42,7 +42,7 @@ def service_parts(entry: Mapping[str, Any], own_ledger: bool = True) -> list[Ren
     if entry["classes"]:
         parts.append(_classes(entry))
     if own_ledger:
-        title = Text("Where its GPU-seconds go, in GPU-hours of a run", style="bold")
+        title = Text(f"Where its GPU-seconds go, in GPU-hours of {_run(entry)}", style="bold")
         parts.append(Group(title, ledger(entry["ledger"])))
     parts += [Group(*(Text(line) for line in gap(entry))), front(entry)]
     broken = [check for check in entry["checks"] if not check["holds"]]
@@ -92,6 +92,15 @@ def sentences(entry: Mapping[str, Any]) -> list[str]:
             f"{seen['not_served']:.1f} not served"
         )
     return lines
+
+
+def _run(entry: Mapping[str, Any]) -> str:
+    """How long a run is, and how much of that is the run-out after the last arrival."""
+    arrivals, whole = entry["traffic"]["horizon_s"], entry["fleet"]["run_s"]
+    text = f"a run of {write.duration(whole)}"
+    if whole > 1.02 * arrivals:
+        text += f", {write.duration(whole - arrivals)} of it after the last arrival"
+    return text
 
 
 def _money(entry: Mapping[str, Any]) -> str:

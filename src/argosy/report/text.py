@@ -37,7 +37,7 @@ def large(value: float, digits: int = 3) -> str:
     for factor, prefix in _PREFIXES[2:]:
         if abs(value) >= factor:
             return f"{significant(value / factor, digits)} {_WORDS.get(prefix, prefix)}"
-    return significant(value, digits) if abs(value) >= 0.05 else "0"
+    return significant(value, digits) if abs(value) >= 0.0005 else "0"
 
 
 def dollars(value: float, digits: int = 3) -> str:

@@ -109,16 +109,17 @@ def _mean(trees: Sequence[Ledger]) -> Ledger:
 def autoscaler_gap(service: Service, sized: Sized, whole_gpus: int) -> dict[str, Any]:
     """GPU-seconds held against those of an autoscaler that knows the future and may hold fractions of replicas.
 
-    By slots of a minute: the bound is demand ÷ fluid capacity; whole replicas and nodes add `fragmentation`; the
+    By slots of a minute, while requests arrive (the run-out after the last one is nobody's lag): the bound is demand ÷ fluid capacity; whole replicas and nodes add `fragmentation`; the
     replicas that keep promises under bursts within a slot add `objective_slack` (the scaling target's room, or what the
     fixed fleet needs at its busiest slot); what is held beyond, because demand was seen or let go too late (never, with
     a fixed fleet), is `lag`; spares, or with an autoscaler replicas that are down, are `redundancy`. The parts sum to the gap; a
     negative lag says that too little was held.
     """
     run, option = sized.runs[0], sized.option
-    slots = max(int(np.ceil(run.end_s / SLOT_S)), 1)
+    horizon = run.requests.horizon_s
+    slots = max(int(np.ceil(horizon / SLOT_S)), 1)
     lengths = np.full(slots, SLOT_S)
-    lengths[-1] = run.end_s - SLOT_S * (slots - 1)
+    lengths[-1] = horizon - SLOT_S * (slots - 1)
     demand = np.bincount(
         np.minimum((run.requests.arrival_s // SLOT_S).astype(int), slots - 1), minlength=slots
     )
@@ -137,10 +138,9 @@ def autoscaler_gap(service: Service, sized: Sized, whole_gpus: int) -> dict[str,
         bound += gpus * float((exact * lengths).sum())
         whole += gpus * float((ceiled * lengths).sum())
         room += gpus * float((roomy * lengths).sum())
-        held += gpus * float(run.books[number][records.WARMING : records.DOWN + 1].sum())
-        down = float(run.books[number][records.DOWN])
-        spare += gpus * (spares * run.end_s if service.scaling is None else down)
-    nodes = (whole_gpus - option.gpus(sized.replicas)) * run.end_s
+        held += gpus * run.held_s(number)
+        spare += gpus * (spares * horizon if service.scaling is None else run.while_open_s(number, "down"))
+    nodes = (whole_gpus - option.gpus(sized.replicas)) * horizon
     parts = {
         "fragmentation": whole - bound + nodes,
         "objective_slack": room - whole,

@@ -140,6 +140,20 @@ class FleetRun:
         """Replica-seconds of a pool in one of STATES."""
         return float(self.books[pool, STATES.index(state)])
 
+    def while_open_s(self, pool: int, *states: str) -> float:
+        """Replica-seconds of a pool in states of STATES while requests arrive: without the run-out after the horizon, in
+        which a short trace empties the fleet. From the time series; exact where every state is asked of a fleet that does not scale.
+        """
+        horizon, series = self.requests.horizon_s, self.series[pool]
+        if self.pools[pool].scaling is None and set(states) >= set(STATES[1:]):
+            return self.pools[pool].count * horizon
+        open_ = series[series["at"] <= horizon] if len(series) else series
+        return horizon * float(sum(open_[name].mean() for name in states)) if len(open_) else 0.0
+
+    def held_s(self, pool: int) -> float:
+        """Replica-seconds of a pool that are held, whatever it does, while requests arrive."""
+        return self.while_open_s(pool, *STATES[1:])
+
     @property
     def requests_per_s(self) -> float:
         """Requests that one second of computing simulated."""
