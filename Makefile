@@ -7,7 +7,7 @@ SCENARIO ?= examples/llama3-405b.yaml
 
 FUZZ_SECONDS ?= 60
 
-.PHONY: run test test-slow benchmark fuzz notebooks verify-fabric verify-fabric-large verify-prometheus verify-web docs reference lint format types imports lock clean help
+.PHONY: run test test-slow benchmark fuzz notebooks verify-fabric verify-fabric-large verify-prometheus verify-testbed verify-web docs reference lint format types imports lock clean help
 
 help: ## this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*##/\t/' | sort
@@ -24,8 +24,8 @@ test-slow: $(VENV)/dev.stamp ## the slow checks
 benchmark: $(VENV)/dev.stamp ## speeds, as ratios against a baseline in the same run
 	@$(BIN)/python -m pytest benchmarks -n 0 --benchmark-only
 
-fuzz: $(VENV)/dev.stamp ## fuzz the readers of argosy diagnose with atheris for FUZZ_SECONDS (skipped where there is no wheel of it)
-	@$(BIN)/python tools/fuzz_readers --seconds $(FUZZ_SECONDS)
+fuzz: $(VENV)/dev.stamp ## fuzz the readers of argosy diagnose with atheris for FUZZ_SECONDS; FUZZ="--seed 1 --runs 1500" bounds it
+	@$(BIN)/python tools/fuzz_readers --seconds $(FUZZ_SECONDS) $(FUZZ)
 
 notebooks: $(VENV)/notebooks.stamp ## run the notebooks of docs/notebooks; WRITE=--write keeps their outputs
 	@$(BIN)/python tools/run_notebooks $(WRITE)
@@ -35,6 +35,9 @@ verify-fabric: $(VENV)/run.stamp ## fabrics of 1,024 hosts checked by opensm, ib
 
 verify-fabric-large: $(VENV)/run.stamp ## the same with 4,096 and 16,384 hosts: minutes, and gigabytes
 	@$(BIN)/python tools/verify_fabric --large
+
+verify-testbed: $(VENV)/dev.stamp ## real collectives between network namespaces against the flow simulator (Linux, root; installs iproute2 where missing)
+	@$(BIN)/python tools/verify_testbed
 
 verify-prometheus: $(VENV)/run.stamp ## a real Prometheus server read through its HTTP API (Debian; installs it as root where missing)
 	@$(BIN)/python tools/verify_prometheus
