@@ -48,7 +48,7 @@ def test_spares_of_8000_gpus(gpus, spare_gpus):
     """50,000 h, 2 h of repair, 99.9 %: three spare replicas, whatever their size (../shared/spec/serving.md)."""
     needed = 8000 // gpus
     available = replica_availability(50_000 * 3600.0 / gpus, 2 * 3600.0)
-    assert (replicas_for(needed, available, 0.999) - needed) * gpus == spare_gpus
+    assert (replicas_for(needed, available, 0.999).replicas - needed) * gpus == spare_gpus
     assert Failures(1 / (50_000 * 3600.0), 7200.0).availability(gpus) == pytest.approx(available)
 
 
@@ -62,9 +62,8 @@ def test_spares_by_enumeration():
             < share
         ):
             many += 1
-        assert replicas_for(needed, available, share) == many
-    assert replicas_for(5, 1.0, 0.999) == 5
-    assert replicas_for(8, 0.99, 0.999, together=4) == 4 * replicas_for(2, 0.99, 0.999)
+        assert replicas_for(needed, available, share).replicas == many
+    assert replicas_for(5, 1.0, 0.999).replicas == 5
 
 
 def test_the_smallest_fleet_is_the_smallest():

@@ -87,6 +87,7 @@ def failures(context: Context, given: Serving) -> Failures:
         Shared(
             shock.name, shock.nodes * context.node_size, float(shock.rate_per_s) * shock.reach,
             repair if shock.repair_s is None else float(shock.repair_s),
+            shock.count(-(-context.fleet.count // context.node_size)),
         )
         for shock in found.hazards.shocks
         if shock.effect == "lose"

@@ -23,7 +23,7 @@ from argosy.planning.verdict import Constraint, Verdict, judge
 from argosy.serving.account import checks, ledger
 from argosy.serving.objectives import reached
 from argosy.serving.search import Found, search
-from argosy.serving.sizing import Service, Sized
+from argosy.serving.sizing import Service, Sized, availability
 from argosy.spec import Scenario, Serving
 from argosy.spec.canonical import canonical
 
@@ -107,7 +107,7 @@ def plan_service(
         empty = entry_without_fleet(given, found)
         return ServicePlan(given, asked, found, verdict, 0, None, None, None, dict(plain(empty)))
     sized = found.best
-    whole = _whole(setting, sized)
+    whole = sized.whole_gpus(setting.node_size)
     verdict = _verdict(setting, given, asked, sized, whole, lost)
     power, cost = power_and_cost(setting, sized, whole, given.period)
     tree = ledger(asked, sized, whole)
@@ -126,16 +126,6 @@ def service_cost(
     power, cost = power_and_cost(setting, sized, planned.whole_gpus, period_s)
     prices = token_prices(sized, planned.asked, planned.whole_gpus, per_gpu_s(cost, planned.whole_gpus))
     return power, cost, dict(plain({**planned.payload, "facility": power, "cost": {**prices, **cost}}))
-
-
-def _whole(setting: Context, sized: Sized) -> int:
-    """Accelerators of the nodes that the replicas take: small ones share a node, larger ones take whole nodes."""
-    total = 0
-    for count, pool in zip(sized.replicas, sized.option.kinds, strict=True):
-        gpus, size = pool.provider.gpus, setting.node_size
-        nodes = -(-count // max(size // gpus, 1)) if gpus <= size else count * -(-gpus // size)
-        total += nodes * size
-    return total
 
 
 # --- verdict ---------------------------------------------------------------------------
@@ -158,8 +148,18 @@ def _verdict(
     room = f"{given.name}: {whole:,} of {budget:,} accelerators"
     if asked.accelerators is None:
         limits.append(Constraint("accelerators of the fleet", 1.0 - whole / budget, "violates", room))
+    up, promised = availability(asked, sized), given.objectives.availability
+    short = f"{given.name}: those needed are up {up:.4%} of the time, {asked.availability:.4%} promised"
+    if up < asked.availability - 1e-9:
+        short += f"; {_shortest(asked, sized)}"
+    if promised is not None:
+        # the share of the allowed time without service that is left
+        margin = 1.0 - (1.0 - up) / max(1.0 - promised, 1e-12)
+        limits.append(Constraint(f"availability of {given.name}", max(margin, -1.0), "violates", short))
     served = float(np.mean(np.concatenate([run.done for run in sized.runs])))
     cautions = []
+    if promised is None and given.redundancy.spares is None and up < asked.availability - 1e-9:
+        cautions.append(short)
     cut = len(asked.traces[0]) - len(sized.runs[0].requests)
     if cut:
         kept = sized.runs[0].requests
@@ -181,6 +181,16 @@ def _verdict(
         if not check["holds"]
     ]
     return judge(limits, [], cautions)
+
+
+def _shortest(asked: Service, sized: Sized) -> str:
+    """What keeps the availability from being reached, and what would raise it."""
+    gpus = max(pool.provider.gpus for pool in sized.option.kinds)
+    alone = [each for each in asked.failures.domains if each.gpus >= gpus and each.places == 1]
+    if alone and asked.spares is None and asked.accelerators is None:
+        names = ", ".join(each.name for each in alone)
+        return f"all replicas share one {names}, which no spare replica outlives: a fleet with several of it would"
+    return "more spares, a shorter repair or smaller replicas would raise it"
 
 
 def _lagging(sized: Sized) -> str:

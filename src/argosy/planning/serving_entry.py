@@ -14,7 +14,7 @@ from argosy.serving.objectives import attainment, good, goodput_per_s, pooled, q
 from argosy.serving.option import bound
 from argosy.serving.scaled import scaled_option
 from argosy.serving.search import Found, Point, front
-from argosy.serving.sizing import Service, Sized
+from argosy.serving.sizing import Service, Sized, availability
 from argosy.serving.sizing import run as runs_of
 from argosy.spec import Serving
 
@@ -237,7 +237,14 @@ def _failures(asked: Service, sized: Sized) -> dict[str, Any]:
         "mtbf_accelerator_s": 1.0 / fails.gpu_rate_per_s if fails.gpu_rate_per_s else None,
         "repair_s": fails.repair_s,
         "domains": [
-            {"name": each.name, "gpus": each.gpus, "rate_per_s": each.rate_per_s} for each in fails.domains
+            {
+                "name": each.name,
+                "gpus": each.gpus,
+                "rate_per_s": each.rate_per_s,
+                "places": each.places,
+                "unavailability": 1.0 - each.standing(1, restart).availability,
+            }
+            for each in fails.domains
         ],
         "replica_mtbf_s": [
             1.0 / rate if (rate := fails.replica_rate_per_s(pool.provider.gpus)) else None
@@ -247,6 +254,7 @@ def _failures(asked: Service, sized: Sized) -> dict[str, Any]:
             fails.availability(pool.provider.gpus, restart) for pool in sized.option.kinds
         ],
         "promised_availability": asked.availability,
+        "reached_availability": availability(asked, sized),
         "simulated": {
             "failures": float(np.mean([run.books[:, records.FAILURES].sum() for run in runs])),
             "retried": float(np.mean([(run.tries > 0).sum() for run in runs])),

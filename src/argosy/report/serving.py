@@ -73,8 +73,9 @@ def sentences(entry: Mapping[str, Any]) -> list[str]:
         f"{traffic['peak_to_mean_minute']:.2f} × mean), {write.count(traffic['input_tokens_mean'])} tokens in and "
         f"{write.count(traffic['output_tokens_mean'])} out",
         f"  {_money(entry)}",
-        f"  one replica fails every {_every(fails['replica_mtbf_s'])}; promised: those needed are up "
-        f"{write.percent(fails['promised_availability'], 3)} of the time",
+        f"  one replica fails every {_every(fails['replica_mtbf_s'])}; those needed are up "
+        f"{write.percent(fails['reached_availability'], 3)} of the time"
+        f"{_together(fails)}, {write.percent(fails['promised_availability'], 3)} asked for",
         f"  evidence: {replica['grade']}; one iteration {write.duration(replica['step_time_s']['nominal'])} "
         f"(90 %: {write.duration(replica['step_time_s']['p05'])} – {write.duration(replica['step_time_s']['p95'])}) "
         "at the largest batch",
@@ -119,6 +120,12 @@ def _money(entry: Mapping[str, Any]) -> str:
 
 def _time(seconds: float | None) -> str:
     return "never" if seconds is None else write.duration(seconds)
+
+
+def _together(fails: Mapping[str, Any]) -> str:
+    """The domains that take several replicas at once, where there are any."""
+    names = ", ".join(dict.fromkeys(each["name"] for each in fails["domains"]))
+    return f", shared domains counted ({names})" if names else ""
 
 
 def _every(seconds: list[float | None]) -> str:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from argosy.kernels import serving_records as records
+from argosy.serving.redundancy import Standing
 
 if TYPE_CHECKING:
     from argosy.serving.fleet import Pool
@@ -16,12 +17,21 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Shared:
-    """A domain that `gpus` neighbouring accelerators share; one of it fails `rate_per_s` times a second."""
+    """A domain that `gpus` neighbouring accelerators share; one of it fails `rate_per_s` times a second.
+
+    `places`: how many of it the fleet has; replicas are spread evenly over them (0: not known, they fill one after another).
+    """
 
     name: str
     gpus: int
     rate_per_s: float
     repair_s: float
+    places: int = 0
+
+    def standing(self, gpus: int, restart_s: float = 0.0) -> Standing:
+        """The domain as replicas of `gpus` accelerators (no more than it has) share it."""
+        up = 1.0 / (1.0 + self.rate_per_s * (self.repair_s + restart_s))
+        return Standing(max(self.gpus // gpus, 1), up, self.places)
 
 
 @dataclass(frozen=True)
@@ -45,11 +55,20 @@ class Failures:
 
     def availability(self, gpus: int, restart_s: float = 0.0) -> float:
         """A = MTBF ÷ (MTBF + MTTR) of one replica that waits for its repair and then takes `restart_s` to serve."""
-        rate = gpus * self.gpu_rate_per_s
-        down = rate * (self.repair_s + restart_s)
+        own = self.own_availability(gpus, restart_s)
+        return own * float(np.prod([each.availability for each in self.standing(gpus, restart_s)]))
+
+    def own_availability(self, gpus: int, restart_s: float = 0.0) -> float:
+        """The same by what fails of a replica alone: its accelerators, and domains smaller than it."""
+        down = gpus * self.gpu_rate_per_s * (self.repair_s + restart_s)
         for each in self.domains:
-            down += each.rate_per_s * max(1.0, gpus / each.gpus) * (each.repair_s + restart_s)
+            if each.gpus < gpus:
+                down += each.rate_per_s * gpus / each.gpus * (each.repair_s + restart_s)
         return 1.0 / (1.0 + down)
+
+    def standing(self, gpus: int, restart_s: float = 0.0) -> tuple[Standing, ...]:
+        """The domains that hold whole replicas of `gpus` accelerators: they fail together."""
+        return tuple(each.standing(gpus, restart_s) for each in self.domains if each.gpus >= gpus)
 
 
 def planned_events(
@@ -57,8 +76,8 @@ def planned_events(
 ) -> np.ndarray:
     """The failures (Poisson, drawn by `seed`) and upgrades of a run until `until_s`, in order of time.
 
-    Replicas stand in order on the machines, pool after pool; a domain's failure takes every replica with a part in
-    it. `restart_s`: after an upgrade until a replica serves.
+    Replicas stand in order on the machines, pool after pool, spread over the fleet's domains where their number is known; a
+    domain's failure takes every replica with a part in it. `restart_s`: after an upgrade until a replica serves.
     """
     if failures is None:
         return np.zeros(0, records.PLANNED)
@@ -71,10 +90,12 @@ def planned_events(
         which = first + stream.integers(0, max(count, 1), many)
         rows.append(_rows(stream.random(many) * until_s, failures.repair_s, records.STRIKE, which, which))
         for each in failures.domains:
-            domains = -(-count * gpus // each.gpus)
+            spread = each.places > 0 and each.gpus >= gpus
+            size = each.standing(gpus).holds(count) * gpus if spread else each.gpus
+            domains = -(-count * gpus // size)
             struck = stream.integers(0, max(domains, 1), stream.poisson(domains * each.rate_per_s * until_s))
-            low = first + struck * each.gpus // gpus
-            high = first + np.minimum(((struck + 1) * each.gpus - 1) // gpus, count - 1)
+            low = first + struck * size // gpus
+            high = first + np.minimum(((struck + 1) * size - 1) // gpus, count - 1)
             at = stream.random(len(struck)) * until_s
             rows.append(_rows(at, each.repair_s, records.STRIKE, np.minimum(low, high), high))
         if failures.upgrade_every_s > 0.0:

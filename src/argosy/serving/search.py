@@ -107,10 +107,10 @@ def _out(service: Service, option: Option) -> str | None:
 
 
 def _best(service: Service, sized: Sequence[Sized]) -> Sized | None:
-    """The fewest accelerators that keep the promises; where none do, the one that keeps most of them."""
+    """The fewest nodes that keep the promises, then accelerators; where none do, the one that keeps most of them."""
     kept = [each for each in sized if each.met]
     if kept:
-        return min(kept, key=lambda each: each.gpus)
+        return min(kept, key=lambda each: (each.whole_gpus(service.node_size), each.gpus))
     return max(sized, key=lambda each: attainment(each.runs, service.wanted), default=None)
 
 

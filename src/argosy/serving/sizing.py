@@ -12,7 +12,7 @@ from argosy.serving.failures import Failures
 from argosy.serving.fleet import FleetRun, Scaling, simulate_seeds
 from argosy.serving.objectives import Objective, met
 from argosy.serving.option import Limits, Mean, Option
-from argosy.serving.redundancy import replicas_for
+from argosy.serving.redundancy import replicas_for, up_share
 from argosy.serving.traffic import Requests
 
 TRIAL_REQUESTS = 60_000
@@ -101,6 +101,15 @@ class Sized:
         """Accelerators of all replicas."""
         return self.option.gpus(self.replicas)
 
+    def whole_gpus(self, node_size: int) -> int:
+        """Accelerators of the nodes that the replicas take: small ones share a node, larger ones take whole nodes."""
+        total = 0
+        for count, pool in zip(self.replicas, self.option.kinds, strict=True):
+            gpus = pool.provider.gpus
+            fits = max(node_size // gpus, 1)
+            total += -(-count // fits) * (-(-gpus // node_size)) * node_size
+        return total
+
 
 def busiest(requests: Requests, most: int) -> Requests:
     """The stretch of `most` successive requests that takes the least time (all, where there are no more), from time 0."""
@@ -157,15 +166,16 @@ def _verified(
     """On the whole trace and all seeds; a replica more, a few times, where that asks for it."""
     whole = service.whole()
     for grown in range(12):
-        alone = replace(service, failures=Failures(0.0, 0.0), scaling=None)
-        if service.accelerators is not None or met(
-            run(alone, option, needed, whole, executor=executor), service.wanted
-        ):
+        if service.accelerators is not None:
             break
-        tried.append((needed, False))
+        enough = met(run(service, option, needed, whole, executor=executor), service.wanted)
+        tried.append((needed, enough))
+        if enough:
+            break
         more = [max(1, round(0.02 * 2 ** (grown // 2) * each)) for each in needed]
+        if service.fixed_first is not None and option.decode is not None:
+            more[0] = 0
         needed = tuple(each + add for each, add in zip(needed, more, strict=True))
-    tried.append((needed, True))
     replicas = needed if service.accelerators is not None else with_spares(service, option, needed)
     runs = run(service, option, replicas, whole, scaled=True, executor=executor)
     kept = met(runs, service.wanted)
@@ -237,12 +247,25 @@ def with_spares(service: Service, option: Option, needed: tuple[int, ...]) -> tu
     if service.spares is not None:
         return (*needed[:-1], needed[-1] + service.spares)
     share = service.availability ** (1.0 / len(needed))  # all pools must have theirs
+    fails, restart = service.failures, option.policy.cold_start_s
     return tuple(
         replicas_for(
-            many, service.failures.availability(pool.provider.gpus, option.policy.cold_start_s), share
-        )
-        for many, pool in zip(needed, option.kinds, strict=True)
+            many, fails.own_availability(gpus, restart), share, fails.standing(gpus, restart)
+        ).replicas
+        for many, gpus in zip(needed, (pool.provider.gpus for pool in option.kinds), strict=True)
     )
+
+
+def availability(service: Service, sized: Sized) -> float:
+    """Share of the time (0–1) in which the needed replicas of every pool are up, by what fails alone and together."""
+    fails, restart = service.failures, sized.option.policy.cold_start_s
+    shares = [
+        up_share(need, all_, fails.own_availability(gpus, restart), fails.standing(gpus, restart))
+        for need, all_, gpus in zip(
+            sized.needed, sized.replicas, (pool.provider.gpus for pool in sized.option.kinds), strict=True
+        )
+    ]
+    return float(np.prod(shares))
 
 
 def _given(service: Service, option: Option, start: tuple[int, ...]) -> tuple[int, ...] | None:
@@ -254,13 +277,14 @@ def _given(service: Service, option: Option, start: tuple[int, ...]) -> tuple[in
     first, second = (pool.provider.gpus for pool in option.kinds)
     share = start[0] * first / (start[0] * first + start[1] * second)
     best = None
-    for prompts in range(1, service.accelerators // first + 1):
+    fixed = service.fixed_first
+    for prompts in (fixed,) if fixed else range(1, service.accelerators // first + 1):
         answers = (service.accelerators - prompts * first) // second
         if answers < 1:
             break
         distance = abs(prompts * first / (prompts * first + answers * second) - share)
         if best is None or distance < best[0]:
-            best = (distance, (service.fixed_first or prompts, answers))
+            best = (distance, (prompts, answers))
     return best[1] if best else None
 
 
