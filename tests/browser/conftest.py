@@ -71,7 +71,8 @@ class Watched:
 
     def _said(self, message: Any) -> None:
         told = "status of 422" in message.text  # a fault of the input, which the page shows
-        if message.type == "error" and not told:
+        drawn_wrong = message.type == "warning" and message.text.startswith("WARN")  # Vega's own
+        if (message.type == "error" and not told) or drawn_wrong:
             self.errors.append(message.text)
 
     def _asked(self, request: Any) -> None:

@@ -175,7 +175,7 @@ def test_the_handbook_opens_claims_and_varies_an_exercise(watched):
     page.click("summary:has-text('Days of training')")
     page.fill("#given-1-n", "1024")
     page.click("details:has-text('Days of training') >> text=Solve")
-    until(page, until(page, "/1,?024/.test(document.querySelector('main').innerText)"))
+    until(page, "/1,?024/.test(document.querySelector('main').innerText)")
     page.click("summary:text-is('Words')")
     page.wait_for_selector("text=Model FLOP utilisation")
     watched.shot("handbook")
@@ -208,6 +208,10 @@ def test_chinese_all_over(watched):
     page.wait_for_selector("#headline th:has-text('P90')")
     page.wait_for_selector("text=每一个 GPU 秒的去向")
     assert page.get_attribute("html", "lang") == "zh-CN"
+    for title in ("任务的一生", "一步的时间线"):
+        page.click(f"#more >> text={title}")
+        page.wait_for_selector(f"#more details:has-text('{title}') figure svg")
+    page.wait_for_selector("text=何时完成：500 次模拟")
     shown = {
         "compare": "对比",
         "diagnose": "诊断",

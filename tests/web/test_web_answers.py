@@ -55,6 +55,18 @@ def test_layouts_that_do_not_divide_are_told(page, planned, small):
     assert answer.status_code == 422 and "layout" in answer.json()["problems"][0]["message"]
 
 
+@pytest.mark.parametrize("layout", [{"tp": "x"}, {"tp": -1}, {"schedule": "nothing"}, {"recompute": 1}])
+def test_what_is_no_layout_is_told(page, small, layout):
+    answer = ask(page, "what-if", text=small, layouts={"pretrain": [layout]})
+    assert answer.status_code == 422 and next(iter(layout)) in answer.json()["problems"][0]["message"]
+
+
+def test_a_diagnosis_that_fails_does_not_say_where_the_files_were(page):
+    answer = page.post("/api/diagnose", files={"files": ("notes.bin", b"\0\1\2 nothing to read")})
+    assert answer.status_code == 422
+    assert answer.json()["problems"][0]["message"].startswith("notes.bin: ")
+
+
 def test_the_map_of_layouts_has_the_best_of_the_search(page, planned, small):
     found = ask(page, "layouts", text=small, job=None).json()
     best = max((cell for cell in found["map"]["cells"] if cell.get("mfu")), key=lambda cell: cell["mfu"])

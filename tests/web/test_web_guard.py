@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 from pathlib import Path
 
@@ -11,7 +12,7 @@ from fastapi.testclient import TestClient
 from argosy.web import Limits, create_app
 from argosy.web.app import STATIC
 from argosy.web.diagnoses import Diagnoses
-from argosy.web.security import HEADERS
+from argosy.web.security import HEADERS, Guard
 
 BASE = "http://127.0.0.1:8321"
 
@@ -79,6 +80,35 @@ def test_paths_below_the_static_files_stay_there(page):
         assert page.get(path).status_code == 404
 
 
+def test_every_refusal_has_its_problems_and_heads_are_answered(page):
+    assert page.head("/").status_code == page.head("/static/app.js").status_code == 200
+    for answer in (page.get("/api/nothing"), page.put("/api/plan"), page.get("/static/nothing.js")):
+        assert answer.status_code in (404, 405) and answer.json()["problems"][0]["message"]
+
+
+def test_a_body_that_does_not_come_is_given_up():
+    told = []
+
+    async def never():
+        await asyncio.sleep(60)
+
+    async def app(scope, receive, send):
+        told.append(await receive())
+
+    async def answered(message):
+        raise AssertionError("nothing was to be answered")
+
+    scope = {
+        "type": "http",
+        "method": "POST",
+        "path": "/api/plan",
+        "query_string": b"",
+        "headers": [(b"host", b"localhost")],
+    }
+    asyncio.run(Guard(app, Limits(part_seconds=0.01))(scope, never, answered))
+    assert told == [{"type": "http.disconnect"}]
+
+
 def test_a_server_for_others_wants_its_token():
     with pytest.raises(ValueError, match="needs a token"), TestClient(create_app(hosts=()), base_url=BASE):
         pass
@@ -125,7 +155,5 @@ async def _kept(limits: Limits) -> list[Path]:
 
 
 def test_uploads_stay_in_their_folder_and_go_when_there_are_too_many_or_at_the_end():
-    import asyncio
-
     folders = asyncio.run(_kept(Limits(uploads_kept=2)))
     assert not any(folder.exists() for folder in folders)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import re
 
+import pytest
+
 from argosy.web.app import STATIC
 
 ENGLISH, CHINESE = (
@@ -45,7 +47,9 @@ def test_chinese_is_chinese():
 
 
 def test_every_line_of_a_plans_ledger_and_headline_has_its_chinese_name(page):
-    answer = page.post("/api/plan", json={"text": page.get("/api/starts").json()["llama3-70b-512"]}).json()["plan"]
+    answer = page.post("/api/plan", json={"text": page.get("/api/starts").json()["llama3-70b-512"]}).json()[
+        "plan"
+    ]
     names = {row["label"] for row in answer["headline"]} | {line["name"] for line in answer["cost"]["lines"]}
     waiting = [answer["ledger"]]
     while waiting:
@@ -55,7 +59,60 @@ def test_every_line_of_a_plans_ledger_and_headline_has_its_chinese_name(page):
     assert not names - CHINESE["terms"].keys()
 
 
+def shown(value, told=False):
+    """Words that a chart's specification shows, as words.js finds them."""
+    if isinstance(value, str):
+        yield from [value] if told else []
+    elif isinstance(value, dict):
+        for key, each in value.items():
+            if key not in ("field", "type", "op", "order"):
+                yield from shown(
+                    each, told or key in ("title", "text", "values", "datasets", "domain", "sort")
+                )
+    elif isinstance(value, list):
+        for each in value:
+            yield from shown(each, told)
+
+
+def known(text):
+    return text in CHINESE["terms"] or any(re.fullmatch(pattern, text) for pattern in CHINESE["patterns"])
+
+
+@pytest.mark.parametrize("path", ["plan", "life", "facility", "timeline", "layouts"])
+def test_what_a_chart_shows_has_its_chinese_words(page, small, path):
+    answer = page.post(f"/api/{path}", json={"text": small}).json()
+    charts = [answer["chart"]] if "chart" in answer else answer["charts"]
+    names = {
+        text for text in shown(charts) if re.search(r"[a-z]{3}", text) and not re.search(r"\b[td]p\b|#", text)
+    }
+    product = re.compile(r"[\d,]+ × \w+ \(.+\)|white|ascending")  # switches by name; colours; orders
+    assert names and not [text for text in names if not known(text) and not product.fullmatch(text)]
+
+
+def test_scripts_name_only_what_they_import():
+    exported = {
+        name
+        for text in SCRIPTS.values()
+        for name in re.findall(r"^export (?:async )?(?:function|const) (\w+)", text, re.MULTILINE)
+    }
+    for file, text in SCRIPTS.items():
+        imported = {
+            name.strip().split(" as ")[-1]
+            for names in re.findall(r"import \{([^}]+)\}", text)
+            for name in names.split(",")
+        }
+        own = set(re.findall(r"\b(?:function|const|let) (\w+)", text)) | set(
+            re.findall(r"\b(\w+) = \(", text)
+        )
+        used = {name for name in exported if re.search(rf"(?<![.\w\"]){name}\(", text)}
+        assert not used - imported - own, file
+
+
 def test_sentences_with_numbers_have_patterns_that_match():
-    titles = ("One step of pretrain: 14.2 s", "Memory per GPU, fullest at pipeline rank 0", "compute fabric: clos")
+    titles = (
+        "One step of pretrain: 14.2 s",
+        "Memory per GPU, fullest at pipeline rank 0",
+        "compute fabric: clos",
+    )
     for title in titles:
         assert any(re.fullmatch(pattern, title) for pattern in CHINESE["patterns"]), title

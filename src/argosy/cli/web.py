@@ -21,4 +21,9 @@ def web(
         if error.name is None or error.name.startswith("argosy"):
             raise
         raise typer.BadParameter(f"the page needs {error.name}: pip install 'argosy[web]'") from None
-    serve(port, host)
+    try:
+        serve(port, host)
+    except OSError as error:
+        raise typer.BadParameter(
+            f"{host}:{port}: {(error.strerror or str(error)).partition(' (')[0].lower()}; give another --port or --host"
+        ) from None

@@ -77,7 +77,8 @@ def _ledger_row(name: str, line: Mapping[str, float]) -> list[str]:
 
 
 def _signed(value: float, writer: Any) -> str:
-    return f"{'−' if value < 0 else '+'}{writer(abs(value))}"
+    told = str(writer(abs(value)))
+    return told if told == writer(0.0) else f"{'−' if value < 0 else '+'}{told}"
 
 
 def _banded(side: Mapping[str, Any], unit: str) -> str:

@@ -57,7 +57,11 @@ def tree_icicle(payload: Mapping[str, Any]) -> Chart:
     y = alt.Y("depth:Q", axis=None, scale=alt.Scale(domain=[0, depth], reverse=True))
     base = alt.Chart(_data(rows))
     boxes = base.mark_rect(stroke="white", strokeWidth=1).encode(
-        x=alt.X("start:Q", title="MW at the peak: every node at its cap, the year's hottest hour"),
+        x=alt.X(
+            "start:Q",
+            title="MW at the peak: every node at its cap, the year's hottest hour",
+            axis=alt.Axis(tickCount=8),
+        ),
         x2="end:Q",
         y=y,
         y2="below:Q",

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from pydantic import ValidationError
+
 from argosy.fabric import plan_fabric
 from argosy.facts import FactError
 from argosy.planning import verdict_of
@@ -57,12 +59,19 @@ def _fixed(job: Any, layouts: Sequence[Mapping[str, Any]]) -> Any:
     if len(layouts) != len(job.stages):
         raise FactError(f"{job.name} has {len(job.stages)} stages, but {len(layouts)} layouts were given")
     stages = tuple(
-        stage.model_copy(
-            update={"layout": Layout.model_validate({key: given[key] for key in KEPT if key in given})}
-        )
+        stage.model_copy(update={"layout": _layout(job.name, given)})
         for stage, given in zip(job.stages, layouts, strict=True)
     )
     return job.model_copy(update={"stages": stages})
+
+
+def _layout(job: str, given: Mapping[str, Any]) -> Layout:
+    """A plan's layout as one that is held."""
+    try:
+        return Layout.model_validate({key: given[key] for key in KEPT if key in given})
+    except ValidationError as error:
+        told = "; ".join(f"{'.'.join(map(str, each['loc']))}: {each['msg']}" for each in error.errors())
+        raise FactError(f"{job}: no layout of a plan: {told}") from None
 
 
 def _without_draws(value: Any) -> Any:

@@ -5,6 +5,7 @@ No arithmetic here: the rooms below compute, and the charts are the report's own
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from argosy.report import charts
@@ -173,7 +174,7 @@ def diagnose(folder: str, text: str | None) -> dict[str, Any]:
     from argosy.observe.diagnosis import diagnose as run
     from argosy.report import diagnosis, diagnosis_charts
 
-    answer = _by_name(
+    answer = by_name(
         run([Path(folder)], None if text is None else loads_sealed(text)).to_dict(), f"{folder}/"
     )
     found = pictures(answer)
@@ -185,13 +186,13 @@ def diagnose(folder: str, text: str | None) -> dict[str, Any]:
     }
 
 
-def _by_name(value: Any, folder: str) -> Any:
+def by_name(value: Any, folder: str) -> Any:
     """The same answer with files named as they were given: without the folder where they are kept, and its number."""
     if isinstance(value, str):
-        return value.replace(folder, "")[5:] if value.startswith(folder) else value.replace(folder, "")
+        return re.sub(rf"{re.escape(folder)}\d{{4}}/", "", value).replace(folder, "")
     if isinstance(value, dict):
-        return {key: _by_name(each, folder) for key, each in value.items()}
-    return [_by_name(each, folder) for each in value] if isinstance(value, list | tuple) else value
+        return {key: by_name(each, folder) for key, each in value.items()}
+    return [by_name(each, folder) for each in value] if isinstance(value, list | tuple) else value
 
 
 def serving(text: str) -> dict[str, Any]:

@@ -12,6 +12,7 @@ from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import FileResponse, JSONResponse, Response
 from fastapi.staticfiles import StaticFiles
+from starlette.exceptions import HTTPException
 
 from argosy import __version__
 from argosy.web import answers
@@ -21,7 +22,7 @@ from argosy.web.limits import Limits
 from argosy.web.plans import router as plans
 from argosy.web.security import LOOPBACK, Guard
 from argosy.web.uploads import router as uploads
-from argosy.web.workers import Failure, Workers
+from argosy.web.workers import Failure, Workers, problem
 
 STATIC = Path(__file__).parent / "static"
 
@@ -55,10 +56,11 @@ def create_app(
     )
     app.add_exception_handler(Failure, _failed)  # type: ignore[arg-type]
     app.add_exception_handler(RequestValidationError, _unreadable)  # type: ignore[arg-type]
+    app.add_exception_handler(HTTPException, _unfound)  # type: ignore[arg-type]
     for router in (plans, uploads, handbook):
         app.include_router(router, prefix="/api")
-    app.add_api_route("/vega.js", _vega, methods=["GET"], include_in_schema=False)
-    app.add_api_route("/", _page, methods=["GET"], include_in_schema=False)
+    app.add_api_route("/vega.js", _vega, methods=["GET", "HEAD"], include_in_schema=False)
+    app.add_api_route("/", _page, methods=["GET", "HEAD"], include_in_schema=False)
     app.mount("/static", StaticFiles(directory=STATIC))
     app.add_middleware(Guard, limits=bounds, hosts=hosts, token=token)
     return app
@@ -66,6 +68,11 @@ def create_app(
 
 async def _failed(request: Request, failure: Failure) -> JSONResponse:
     return JSONResponse({"problems": list(failure.problems)}, failure.status)
+
+
+async def _unfound(request: Request, error: HTTPException) -> JSONResponse:
+    """No such address, or not by this method: in the form that all problems have."""
+    return JSONResponse({"problems": [problem(str(error.detail))]}, error.status_code, error.headers)
 
 
 async def _unreadable(request: Request, error: RequestValidationError) -> JSONResponse:

@@ -5,6 +5,7 @@ Plain ASGI, so that it stands before everything else, a request's body included.
 
 from __future__ import annotations
 
+import asyncio
 import json
 import secrets
 from collections.abc import Awaitable, Callable, MutableMapping
@@ -101,13 +102,17 @@ class Guard:
         return None
 
     def _bounded(self, scope: Scope, receive: Receive) -> Receive:
-        """A body that says no length, or more than it says, ends where the limit is."""
-        most, taken = self._most(scope), 0
+        """A body that says no length, or more than it says, ends where the limit is; one that does not come, after a while."""
+        most, taken, more = self._most(scope), 0, True
 
         async def next_part() -> MutableMapping[str, Any]:
-            nonlocal taken
-            message = await receive()
+            nonlocal taken, more
+            try:
+                message = await asyncio.wait_for(receive(), self._limits.part_seconds if more else None)
+            except TimeoutError:
+                return {"type": "http.disconnect"}
             taken += len(message.get("body", b""))
+            more = bool(message.get("more_body"))
             return {"type": "http.disconnect"} if taken > most else message
 
         return next_part

@@ -28,9 +28,9 @@ async def diagnose(
         answer: dict[str, Any] = await request.app.state.workers.run(
             answers.diagnose, str(folder), text or None
         )
-    except Failure:
+    except Failure as failure:
         kept.delete(name)
-        raise
+        raise Failure(failure.status, tuple(answers.by_name(list(failure.problems), f"{folder}/"))) from None
     return {"id": name, **answer}
 
 

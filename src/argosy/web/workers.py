@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import traceback
 from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
-from multiprocessing import get_context
+from multiprocessing import get_context, parent_process
+from threading import Thread
 from typing import Any
 
 from argosy.web.limits import Limits
@@ -23,7 +25,7 @@ class Failure(Exception):
 
 def told(message: str, status: int = 422) -> Failure:
     """A failure of one problem without a place."""
-    return Failure(status, (_problem(message),))
+    return Failure(status, (problem(message),))
 
 
 class Workers:
@@ -67,7 +69,7 @@ class Workers:
             self._end(pool)
 
     def _started(self) -> ProcessPoolExecutor:
-        pool = ProcessPoolExecutor(1, mp_context=get_context("spawn"))
+        pool = ProcessPoolExecutor(1, mp_context=get_context("spawn"), initializer=_end_with_server)
         self._all.add(pool)
         return pool
 
@@ -76,6 +78,12 @@ class Workers:
         for process in list((pool._processes or {}).values()):
             process.kill()
         pool.shutdown(wait=False, cancel_futures=True)
+
+
+def _end_with_server() -> None:
+    """In the worker: end when the server is gone, however it went."""
+    if server := parent_process():
+        Thread(target=lambda: (server.join(), os._exit(0)), daemon=True).start()
 
 
 def _lost(error: BaseException, seconds: float) -> str:
@@ -94,11 +102,11 @@ def _guarded(work: Callable[..., Any], arguments: tuple[Any, ...]) -> tuple[str,
         return "answer", work(*arguments)
     except Exception as error:
         if not is_mistake(error):
-            return "bug", [_problem(traceback.format_exc())]
-        return "mistake", [_problem(each) for each in getattr(error, "problems", (str(error),))]
+            return "bug", [problem(traceback.format_exc())]
+        return "mistake", [problem(each) for each in getattr(error, "problems", (str(error),))]
 
 
-def _problem(fault: Any) -> dict[str, Any]:
+def problem(fault: Any) -> dict[str, Any]:
     """A scenario's problem with its place, or a sentence without one."""
     if isinstance(fault, str):
         return {"file": "", "line": 0, "column": 0, "path": "", "message": fault, "instead": ""}

@@ -7,7 +7,7 @@ import { form } from "./form.js";
 import { percent, duration } from "./format.js";
 import { packed } from "./link.js";
 import { listen, set, state } from "./state.js";
-import { word } from "./words.js";
+import { term, word } from "./words.js";
 
 const SETTLED = 600; // ms without a change, before the search is asked again
 let last = null; // the last whole answer, for its layouts

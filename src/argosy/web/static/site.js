@@ -53,7 +53,7 @@ export function fabrics(plan, charts) {
     return el("div", {}, el("p", {}, `${term(fabric.role)}: ${fabric.topology}, ${count(fabric.endpoints)} ${word("endpoints")}`), table(["", ""], [
       row("bisection", scaled(fabric.bisection_bps_per_direction ?? 0, "b/s"), "bisection.law", [{ name: word("link"), shown: scaled(fabric.link_bps ?? 0, "b/s") }, ...tiers]),
       ...(fabric.usd ? [row("money", dollars(fabric.usd), "fabric.usd.law", bill)] : []),
-      ...(fabric.w ? [row("power", scaled(fabric.w, "W"), "fabric.w.law", fabric.bill.filter((line) => line.w).map((line) => ({ name: `${count(line.count)} × ${line.item}`, shown: scaled(line.w, "W") })))] : []),
+      ...(fabric.w ? [row("fabric.w", scaled(fabric.w, "W"), "fabric.w.law", fabric.bill.filter((line) => line.w).map((line) => ({ name: `${count(line.count)} × ${line.item}`, shown: scaled(line.w, "W") })))] : []),
     ], [1], `${term(fabric.role)} ${word("fabric")}`),
     charts.fabrics[index] ? chart(charts.fabrics[index], `${term(fabric.role)} ${word("fabric")}`) : null);
   }));
