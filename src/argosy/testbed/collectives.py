@@ -68,19 +68,23 @@ def ring_lane(
     after, before = lap[(at + 1) % size], lap[at - 1]
     blocks = pieces(data, size)
     taken = np.empty(max(len(block) for block in blocks), dtype=data.dtype)
+    sent: list[
+        Any
+    ] = []  # a round waits for what it receives alone: over a long cable a send ends a way later
     for step in range(size - 1) if passes != "gather" else ():
         target = blocks[(at - step - 1) % size]
         part = taken[: len(target)]
-        yield [
-            messages.Irecv(part, before, tag),
-            messages.Isend(blocks[(at - step) % size], after, tag),
-        ]
+        received = messages.Irecv(part, before, tag)
+        sent.append(messages.Isend(blocks[(at - step) % size], after, tag))
+        yield [received]
         target += part
     for step in range(size - 1) if passes != "scatter" else ():
-        yield [
-            messages.Irecv(blocks[(at - step) % size], before, tag),
-            messages.Isend(blocks[(at + 1 - step) % size], after, tag),
-        ]
+        if passes == "both":
+            yield [sent[step]]  # its block is written to now
+        received = messages.Irecv(blocks[(at - step) % size], before, tag)
+        sent.append(messages.Isend(blocks[(at + 1 - step) % size], after, tag))
+        yield [received]
+    yield sent
 
 
 def owned(lap: Sequence[int], me: int) -> int:
@@ -99,8 +103,8 @@ def tree_lane(messages: Messages, ranks: Sequence[int], me: int, data: Array, ta
             data += taken
         level *= 2
     if at:
-        yield [messages.Isend(data, ranks[at - level], tag)]
-        yield [messages.Irecv(data, ranks[at - level], tag)]
+        yield [messages.Isend(data, ranks[at - level], tag), messages.Irecv(taken, ranks[at - level], tag)]
+        data[:] = taken
     while level > 1:
         level //= 2
         if at + level < size:
@@ -121,8 +125,9 @@ def parents_lane(
         for buffer in taken:
             data += buffer
     if parents[at] >= 0:
-        yield [messages.Isend(data, ranks[parents[at]], tag)]
-        yield [messages.Irecv(data, ranks[parents[at]], tag)]
+        total = np.empty_like(data)
+        yield [messages.Irecv(total, ranks[parents[at]], tag), messages.Isend(data, ranks[parents[at]], tag)]
+        data[:] = total
     if children:
         yield [messages.Isend(data, ranks[child], tag) for child in children]
 
@@ -195,7 +200,7 @@ def hierarchical(
     run(ring_lane(messages, home, me, part, tag, "scatter") for tag, part in enumerate(parts))
     if len(across) > 1:
         each = max(1, count // slices)
-        lanes = []
+        lanes: list[Lane] = []
         for part in parts:
             shard = pieces(part, len(home))[owned(home, me)]
             lanes += tree_lanes(messages, across, me, shard, parents, each, len(lanes))

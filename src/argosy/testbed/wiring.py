@@ -119,7 +119,7 @@ class Wiring:
             for name in self.interfaces(node):
                 yield f"link set {name} master {BRIDGE} up"
             return
-        own = np.flatnonzero(ends.host == node)
+        own = np.flatnonzero(ends.host == node).tolist()
         for endpoint in own:
             name = f"eth{ends.port[endpoint]}"
             yield f"link set {name} address {self.mac(endpoint)}"
@@ -127,7 +127,8 @@ class Wiring:
             yield f"link set {name} up"
         for endpoint in own:
             name = f"eth{ends.port[endpoint]}"
-            for other in np.flatnonzero((ends.port == ends.port[endpoint]) & (ends.host != node)):
+            others = (ends.port == ends.port[endpoint]) & (ends.host != node)
+            for other in np.flatnonzero(others).tolist():
                 yield f"neigh replace {self.address(other)} lladdr {self.mac(other)} dev {name} nud permanent"
 
     def forwards(self, node: int) -> Iterator[str]:
