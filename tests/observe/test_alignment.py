@@ -134,3 +134,48 @@ def test_a_pipelined_job_without_metadata_is_put_together(tmp_path: Path) -> Non
     found = set(observed.alignment.groups.values())
     wanted = {tuple(range(stage * replicas, (stage + 1) * replicas)) for stage in range(family.work.pp)}
     assert wanted <= found and tuple(range(family.work.gpus)) in found
+
+
+def test_traces_of_other_jobs_are_left_out_and_told() -> None:
+    job = [replace(trace, device="NVIDIA H100 80GB HBM3") for trace in traces(8, 4, even, metadata=True)]
+    other = [
+        replace(trace, path=f"other{i}.json") for i, trace in enumerate(traces(2, 4, even, metadata=True))
+    ]
+    lone = replace(
+        job[0],
+        path="amd.json",
+        device="AMD Instinct MI300X",
+        position=replace(job[0].position, world=None, rank=None),
+    )
+    found = align([*other, *job, lone])
+    assert found is not None and found.ranks == tuple(range(8))
+    assert all(trace.path.startswith("rank") for trace in found.traces)
+    assert set(found.others) == {"other0.json", "other1.json", "amd.json"}
+    assert any("3 traces of other jobs left out" in note for note in found.notes)
+
+
+def test_of_several_windows_the_one_that_most_ranks_recorded_counts() -> None:
+    job = traces(4, 3, even, metadata=True)
+    early = [
+        replace(
+            trace,
+            path=f"early{trace.path}",
+            step_number=np.arange(30),
+            step_start_ns=np.arange(30) * 10**6,
+            step_end_ns=(1 + np.arange(30)) * 10**6,
+        )
+        for trace in job[1:2]
+    ]  # longer, but of one rank alone
+    found = align([*early, *job])
+    assert found is not None and [trace.path for trace in found.traces] == [trace.path for trace in job]
+    assert any("rank 1 has several traces" in note for note in found.notes)
+
+
+def test_an_exchange_of_all_ranks_is_no_pipeline() -> None:
+    """Embeddings' all-to-all of an older profiler: sends and receives that end on all ranks together."""
+    job = []
+    for trace in traces(4, 6, even):
+        each = trace.collectives
+        job.append(replace(trace, collectives=replace(each, operation=each.event % 2)))
+    found = align(job)
+    assert found is not None and stages(found) == [None] * 4

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from argosy.observe.jobs import one_job, one_window
 from argosy.observe.matching import (
     Flat,
     apart_on,
@@ -71,7 +72,7 @@ class Alignment:
     """`traces`: one a rank, in order of `ranks`; `offset_ns` (R,): each clock less the median clock; `residual_ns` (R,):
     median distance of its collectives' ends from their group's, NaN where no barrier-like collective ties it; `part`
     (R,): ranks with the same number are tied to each other; `groups`: members (ranks) by name; `missing`: ranks
-    that the job has and no file; `notes`: what was assumed.
+    that the job has and no file; `notes`: what was assumed; `others`: traces of other jobs, left out.
     """
 
     traces: tuple[RankTrace, ...]
@@ -84,6 +85,7 @@ class Alignment:
     matched: Matched
     missing: tuple[int, ...]
     notes: tuple[str, ...]
+    others: tuple[str, ...] = ()
 
     def common(self, index: int, time_ns: Whole) -> Floats:
         """Times of trace `index` on the common clock, ns from the start of the observation."""
@@ -101,7 +103,13 @@ def align(traces: Sequence[RankTrace]) -> Alignment | None:
     """Traces on one clock; None for none."""
     if not traces:
         return None
+    traces, others, why = one_job(traces, [_beginning(trace) for trace in traces])
     kept, ranks, notes = _ranks(traces)
+    if others:
+        names = listed([trace.path.rpartition("/")[2] for trace in others], 4)
+        notes.insert(
+            0, f"{_traces(len(others))} of other jobs left out ({why}): {names}; diagnose them alone"
+        )
     starts = [_beginning(trace) for trace in kept]
     entries = entries_of(kept, starts)
     often = {key: rows for key, rows in entries.items() if key[1] is not None or enough(rows)}
@@ -142,6 +150,7 @@ def align(traces: Sequence[RankTrace]) -> Alignment | None:
         matched,
         missing,
         tuple(notes),
+        tuple(trace.path for trace in others),
     )
 
 
@@ -156,21 +165,33 @@ def _ranks(traces: Sequence[RankTrace]) -> tuple[list[RankTrace], list[int], lis
         taken = {rank for rank in told if rank is not None}
         if None not in guess and len(set(guess)) == len(guess) and not taken & set(guess):
             told = [named[i] if rank is None else rank for i, rank in enumerate(told)]
-            notes.append(f"{len(unknown)} traces name no rank: taken from the files' names")
+            notes.append(f"{_traces(len(unknown))} without a rank: taken from the name of the file")
         else:
             free = (rank for rank in range(len(traces) + len(taken)) if rank not in taken)
             told = [next(free) if rank is None else rank for rank in told]
-            notes.append(f"{len(unknown)} traces name no rank: numbered in the order of the files")
-    best: dict[int, RankTrace] = {}
-    for rank, trace in zip(told, traces, strict=True):
+            notes.append(f"{_traces(len(unknown))} without a rank: numbered in the order of the files")
+    candidates: dict[int, list[int]] = {}
+    for i, rank in enumerate(told):
         assert rank is not None
-        other = best.get(rank)
-        if other is not None:
-            notes.append(f"rank {rank} has several traces: the longest is taken")
-        if other is None or len(trace.step_number) > len(other.step_number):
-            best[rank] = trace
+        candidates.setdefault(rank, []).append(i)
+    doubled = sorted(rank for rank, every in candidates.items() if len(every) > 1)
+    if doubled:
+        plural = len(doubled) > 1
+        notes.append(
+            f"rank{'s' * plural} {listed(doubled)} {'have' if plural else 'has'} several traces: those of the window that "
+            "most ranks recorded are taken"
+        )
+    best = one_window(
+        candidates,
+        [_beginning(trace) for trace in traces],
+        [frozenset(trace.step_number.tolist()) for trace in traces],
+    )
     ranks = sorted(best)
-    return [best[rank] for rank in ranks], ranks, list(dict.fromkeys(notes))
+    return [traces[best[rank]] for rank in ranks], ranks, notes
+
+
+def _traces(count: int) -> str:
+    return f"{count} trace{'s' * (count > 1)}"
 
 
 def _named(path: str) -> int | None:

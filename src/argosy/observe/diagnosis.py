@@ -296,7 +296,7 @@ def _what_if(observed: Observed) -> list[dict[str, Any]]:
 def _notes(observed: Observed) -> list[str]:
     alignment, late = observed.alignment, observed.lateness
     notes = list(alignment.notes) if alignment is not None else []
-    if late is not None and alignment is not None and late.kernels:
+    if late is not None and alignment is not None and late.kernels > int(late.barriers.max()):
         worst = int(np.argmax(late.last_in_all))
         if late.last_in_all[worst] > 0.5 * late.kernels and not late.last_in[worst] > 0.5 * max(
             int(late.barriers[worst]), 1

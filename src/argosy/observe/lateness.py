@@ -1,8 +1,9 @@
 """Who keeps the others waiting: each rank's own time against its peers', step by step, on aligned clocks.
 
 A rank's own time in a step is the step less its exposed communication: what it computed, copied, loaded or launched,
-not what it waited for others. The late rank is thus told from the waiting ones: those have little own time and much
-communication. Peers are ranks in the same pipeline stage, and the same tensor and expert position where enough are.
+not what it waited for others, nor a marked pause, which has a finding of its own. The late rank is thus told from the
+waiting ones: those have little own time and much communication. Peers are ranks in the same pipeline stage, and the same
+tensor and expert position where enough are.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import numpy as np
 
 from argosy.observe import thresholds
 from argosy.observe.align import Alignment
+from argosy.observe.marks import paused
 from argosy.observe.matching import POINT_TO_POINT
 from argosy.observe.records import ACTIVITIES, Floats, Whole
 from argosy.observe.stages import stages
@@ -77,7 +79,11 @@ def lateness(alignment: Alignment) -> Lateness | None:
         kind: np.stack([_activity(trace, kind)[i] for trace, i in zip(traces, at, strict=True)])
         for kind in ACTIVITIES
     }
-    own = length - activity["communication"]
+    pause = np.stack([paused(trace)[i] for trace, i in zip(traces, at, strict=True)])
+    # A pause is the host's; what of it exceeds host time is the device's idling.
+    activity["idle"] = activity["idle"] - np.maximum(pause - activity["host"], 0.0)
+    activity["host"] = np.maximum(activity["host"] - pause, 0.0)
+    own = length - activity["communication"] - pause
     classes = peers(alignment)
     excess, z = np.zeros_like(own), np.zeros(len(traces))
     for members in dict.fromkeys(classes):

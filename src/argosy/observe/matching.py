@@ -19,12 +19,12 @@ POINT_TO_POINT = frozenset({"send", "recv", "send_recv"})
 _HANDED_OVER_NS = 20_000.0  # the two sides of a send end within this, clocks aligned
 _TELLING = 4  # collectives from which their scatter tells groups apart
 _MOST_UNKNOWN = 256  # ranks among which partners are sought where no group names them
-_LOCKSTEP_NS = (
+LOCKSTEP_NS = (
     20_000.0  # ends of one collective on its ranks differ by up to this: launch, polling, whole microseconds
 )
 
 
-def listed(ranks: Sequence[int], most: int = 8) -> str:
+def listed(ranks: Sequence[object], most: int = 8) -> str:
     shown = ", ".join(str(rank) for rank in ranks[:most])
     return shown + (f" and {len(ranks) - most} more" if len(ranks) > most else "")
 
@@ -166,7 +166,7 @@ def _coinciding(rows: list[Row], distance: Distance) -> list[list[Row]]:
         leader, others = left[0], left[1:]
         spread = [distance(leader, row) for row in others]
         finite = [value for value in spread if np.isfinite(value)]
-        limit = 3.0 * min(finite, default=0.0) + _LOCKSTEP_NS
+        limit = 3.0 * min(finite, default=0.0) + LOCKSTEP_NS
         chosen = [value <= limit for value in spread]
         found.append([leader, *(row for row, own in zip(others, chosen, strict=True) if own)])
         left = [row for row, own in zip(others, chosen, strict=True) if not own]

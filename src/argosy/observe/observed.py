@@ -193,7 +193,7 @@ class Observed:
     def device(self) -> str | None:
         """The accelerator's name in the catalog: by the traces, the plan, or a log's settings; None unknown."""
         names: Sequence[Any] = [
-            *(trace.device for trace in self.traces),
+            *(trace.device for trace in (self.alignment.traces if self.alignment else ())),
             *(log.settings.get("device") for log in self.logs),
             self.plan.accelerator if self.plan else None,
         ]

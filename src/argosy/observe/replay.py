@@ -78,6 +78,8 @@ class Chains:
 
 def chains(alignment: Alignment) -> Chains:
     """The aligned ranks' barrier-like collectives, sends and receives as chains of work."""
+    from argosy.kernels.depths import depths
+
     matched = alignment.matched
     pairs = np.isin(matched.operation, list(POINT_TO_POINT))
     own = (matched.barrier | pairs)[matched.instance] if len(matched.operation) else np.zeros(0, bool)
@@ -88,7 +90,7 @@ def chains(alignment: Alignment) -> Chains:
     _, instance = np.unique(matched.instance[kept], return_inverse=True)
     who, start, end = matched.who[kept], matched.start_ns[kept], matched.end_ns[kept]
     hidden, tail, target, begin = _work(alignment, who, start, end, matched.exposed_ns[kept])
-    level, closes = _levels(who, instance, target, len(alignment.traces))
+    level, closes = depths(who, np.ascontiguousarray(instance), target, len(alignment.traces))
     order = np.argsort(level, kind="stable")
     place = np.full(len(order) + 1, len(order))
     place[order] = np.arange(len(order))
@@ -157,23 +159,3 @@ def _work(
         waits = (exposed[own] > 0) & (waiting < len(own)) & (waiting > np.arange(len(own)))
         target[own[waits]] = own[waiting[waits]]
     return hidden, tail, target, begin
-
-
-def _levels(who: Whole, instance: Whole, target: Whole, ranks: int) -> tuple[Whole, Whole]:
-    """Depth of each entry, and of each collective's end: after the rank's entry before it, and after what it waited for."""
-    count = int(instance.max()) + 1 if len(instance) else 0
-    latest, closes = [-1] * ranks, [0] * count
-    after = [0] * (len(who) + 1)
-    members = np.bincount(instance, minlength=count).tolist()
-    waiting: list[list[int]] = [[] for _ in range(count)]
-    out: list[int] = []
-    for rank, collective, wakes in zip(who.tolist(), instance.tolist(), target.tolist(), strict=True):
-        level = max(latest[rank] + 1, after[len(out)])
-        latest[rank] = level
-        out.append(level)
-        waiting[collective].append(wakes)
-        closes[collective] = max(closes[collective], level)
-        if len(waiting[collective]) == members[collective]:
-            for each in waiting[collective]:
-                after[each] = max(after[each], closes[collective] + 1)
-    return np.array(out, np.int64), np.array(closes, np.int64)

@@ -7,7 +7,7 @@ from collections import Counter, defaultdict
 import numpy as np
 
 from argosy.observe.align import Alignment
-from argosy.observe.matching import POINT_TO_POINT
+from argosy.observe.matching import LOCKSTEP_NS, POINT_TO_POINT
 
 
 def stages(alignment: Alignment) -> list[int | None]:
@@ -15,7 +15,25 @@ def stages(alignment: Alignment) -> list[int | None]:
     told = [trace.position.pipeline for trace in alignment.traces]
     if any(stage is not None for stage in told):
         return told
-    return _of_groups(alignment) or _of_pairs(alignment) or [None] * len(told)
+    named = _of_groups(alignment)
+    if named is None and not _exchanges(alignment):
+        named = _of_pairs(alignment)
+    return named or [None] * len(told)
+
+
+def _exchanges(alignment: Alignment) -> bool:
+    """Whether sends and receives are one exchange of many, as of embeddings or experts, and no pipeline's: all ranks have the
+    same kernels of the same operations in the same order, and each ends on all of them together.
+
+    A pipeline's first and last stage have fewer neighbours, and a hand-over ends on two ranks alone.
+    """
+    each = [trace.collectives for trace in alignment.traces]
+    kinds = [tuple(one.operations[k] for k in one.operation) for one in each]
+    if len(each) < 3 or not POINT_TO_POINT & set(kinds[0]) or any(kind != kinds[0] for kind in kinds):
+        return False
+    own = np.isin(kinds[0], list(POINT_TO_POINT))
+    end = np.sort([alignment.common(i, one.end_ns)[own] for i, one in enumerate(each)], axis=0)
+    return bool(np.median(end[-1] - end[0]) <= LOCKSTEP_NS)
 
 
 def _of_groups(alignment: Alignment) -> list[int | None] | None:
@@ -30,8 +48,8 @@ def _of_groups(alignment: Alignment) -> list[int | None] | None:
         if len(members) != 1:
             return None
         line = members.pop()
-        if rank not in line or len(line) == len(alignment.ranks) > 8:
-            return None  # all ranks in one group: an exchange, no pipeline
+        if rank not in line or (len(line) == len(alignment.ranks) and _exchanges(alignment)):
+            return None
         found.append(line.index(rank))
     return found if len(set(found)) > 1 else None
 

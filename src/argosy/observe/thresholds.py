@@ -20,7 +20,7 @@ LEAST_SHARE = 0.02
 """Of the step: a cause that costs less is told in the ledger, not as a finding; steps of a healthy job vary by 1 or 2 %."""
 
 PERSISTENCE = 0.5
-"""Of the steps (or collectives, where one step was recorded) in which a cause shows itself, at least."""
+"""Of the steps (or collectives, where one step was recorded) in which a cause shows itself, more than: one of two is luck."""
 
 CLOCK_FACTOR = 3.0
 """A lateness smaller than so many residuals of the clocks blames nobody."""

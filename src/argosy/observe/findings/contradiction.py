@@ -27,7 +27,7 @@ def find(observed: Observed) -> list[Finding]:
     found = _counters(observed)
     found += [finding for path, run in observed.benchmarks for finding in _benchmark(observed, path, run)]
     found += [finding for log in observed.distinct_logs for finding in _utilisation(observed, log)]
-    return found + _traces(observed) + _logs(observed)
+    return found + _traces(observed) + _logs(observed) + _jobs(observed)
 
 
 def _finding(title: str, advice: str, places: tuple[Place, ...], **more: Any) -> Finding:
@@ -173,7 +173,7 @@ def _traces(observed: Observed) -> list[Finding]:
         else None
     )
     fast = observed.fact(f"accelerators.{device}.peak_fp8") if device else None
-    for trace in observed.traces:
+    for trace in observed.alignment.traces if observed.alignment else ():
         busy = float(np.sum(trace.activity_s.get("compute", 0.0)))
         if trace.flops and dense and busy and trace.flops / busy > max(dense, fast or 0.0):
             rate = trace.flops / busy
@@ -209,3 +209,15 @@ def _logs(observed: Observed) -> list[Finding]:
                     )
                 ]
     return []
+
+
+def _jobs(observed: Observed) -> list[Finding]:
+    """Traces that cannot be of the job that most are of: they are left out."""
+    alignment = observed.alignment
+    if alignment is None or not alignment.others:
+        return []
+    count = len(alignment.others)
+    verb = "traces are" if count > 1 else "trace is"
+    title = f"{count} {verb} of another job than the other {len(alignment.traces)}"
+    places = tuple(Place(path, event="the whole trace") for path in alignment.others[:8])
+    return [_finding(title, "diagnose each job alone", places)]

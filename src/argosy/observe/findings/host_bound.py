@@ -6,7 +6,7 @@ import numpy as np
 
 from argosy.observe import thresholds
 from argosy.observe.findings.finding import Culprit, Finding
-from argosy.observe.findings.pauses import marked
+from argosy.observe.marks import marked
 from argosy.observe.observed import Observed
 from argosy.observe.records import Place
 

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from argosy.observe import thresholds
+from argosy.observe.marks import marked
 from argosy.observe.observed import Observed
-from argosy.observe.records import Floats, Place, RankTrace
+from argosy.observe.records import Floats, Place
 
 
 @dataclass(frozen=True)
@@ -83,18 +84,3 @@ def pauses(observed: Observed, kind: str) -> Pauses | None:
         len(found),
         tuple(Place(path, event=str(event)) for _, path, event in longest),
     )
-
-
-def marked(trace: RankTrace, kind: str) -> Floats:
-    """Seconds of marks of a kind by step; nested and repeated ones count once."""
-    out = np.zeros(len(trace.step_number))
-    spans = sorted((start, end) for each, start, end, _ in trace.marks if each == kind)
-    reach = -(2**62)
-    for start, end in spans:
-        start = max(start, reach)
-        if end <= start:
-            continue
-        reach = end
-        inside = np.minimum(trace.step_end_ns, end) - np.maximum(trace.step_start_ns, start)
-        out += np.maximum(inside, 0) * 1e-9
-    return out

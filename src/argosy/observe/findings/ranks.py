@@ -43,7 +43,7 @@ def slow_ranks(observed: Observed) -> list[SlowRank]:
         if (
             late.z[i] < thresholds.ROBUST_Z
             or excess < max(thresholds.LEAST_SHARE * step, sure)
-            or lasting < thresholds.PERSISTENCE
+            or lasting <= thresholds.PERSISTENCE
         ):
             continue
         saved = saved_s(observed, [i]) if late.barriers[i] else excess
@@ -124,7 +124,7 @@ def slow_nodes(observed: Observed) -> list[SlowNode]:
         if (
             z < thresholds.ROBUST_Z
             or excess < thresholds.LEAST_SHARE * step
-            or lasting < thresholds.PERSISTENCE
+            or lasting <= thresholds.PERSISTENCE
             or together < 0.75
         ):
             continue

@@ -34,7 +34,7 @@ def find(observed: Observed) -> list[Finding]:
         for each in rates:
             others = float(np.median([other.bus for other in rates if other is not each]))
             lasting = float(np.mean(each.transfers_s * thresholds.LINK_SHORTFALL > _time(rates, each)))
-            if each.bus < thresholds.LINK_SHORTFALL * others and lasting >= thresholds.PERSISTENCE:
+            if each.bus < thresholds.LINK_SHORTFALL * others and lasting > thresholds.PERSISTENCE:
                 slow[each.members].append((each, others))
     if not slow or 2 * len(slow) > len({each.members for rates in peers.values() for each in rates}):
         return []

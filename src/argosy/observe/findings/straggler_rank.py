@@ -85,7 +85,7 @@ def _of_log(observed: Observed, log: TrainingLog) -> list[Finding]:
         if (
             z[i] < thresholds.ROBUST_Z
             or typical < thresholds.LEAST_SHARE * step
-            or lasting < thresholds.PERSISTENCE
+            or lasting <= thresholds.PERSISTENCE
         ):
             continue
         node = observed.node_of(rank)
@@ -136,7 +136,7 @@ def _of_table(replay: TableReplay) -> list[Finding]:
             spread = max(float(scatter), thresholds.NOISE_FLOOR * float(np.median(others)), 1e-12)
             z = float(robust_z(np.median(own, axis=1))[i]) if enough else 0.6745 * typical / spread
             lasting = float(np.mean(excess >= thresholds.LEAST_SHARE * step))
-            if z < thresholds.ROBUST_Z or lasting < thresholds.PERSISTENCE:
+            if z < thresholds.ROBUST_Z or lasting <= thresholds.PERSISTENCE:
                 continue
             saved = replay.without(int(stage), int(replica))
             if saved < thresholds.LEAST_SHARE * step:

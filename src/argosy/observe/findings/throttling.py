@@ -121,7 +121,7 @@ def _signs(observed: Observed) -> Iterator[tuple[str, str, str, Place, float]]:
         lasting = float(np.mean(series.value < thresholds.THROTTLE_CLOCK * middle))
         if (
             np.nanmedian(series.value) < thresholds.THROTTLE_CLOCK * middle
-            and lasting >= thresholds.PERSISTENCE
+            and lasting > thresholds.PERSISTENCE
         ):
             host, gpu = who(series)
             text = f"clock of {float(np.nanmedian(series.value)):.0f} MHz under load where others run at {middle:.0f} MHz"

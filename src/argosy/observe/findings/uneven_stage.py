@@ -41,7 +41,7 @@ def _of_table(replay: TableReplay) -> list[Finding]:
             total[:, :, k] - others[:, None] > 0.5 * (per_stage[:, k] - others)[:, None]
         )  # the stage, not a worker
         lasting = float(np.mean(over >= thresholds.UNEVEN_STAGE))
-        if np.median(over) < thresholds.UNEVEN_STAGE or lasting < thresholds.PERSISTENCE or alike < 0.75:
+        if np.median(over) < thresholds.UNEVEN_STAGE or lasting <= thresholds.PERSISTENCE or alike < 0.75:
             continue
         saved = replay.without(int(stage))
         if saved < thresholds.LEAST_SHARE * step:
@@ -90,7 +90,7 @@ def _of_traces(observed: Observed) -> list[Finding]:
         if (
             np.median(over) < thresholds.UNEVEN_STAGE
             or excess < thresholds.LEAST_SHARE * step
-            or lasting < thresholds.PERSISTENCE
+            or lasting <= thresholds.PERSISTENCE
             or alike < 0.75
         ):
             continue

@@ -31,9 +31,7 @@ def read(path: Path) -> Batch:
             )
             break
         # splitlines() would take these for ends of lines, and count lines otherwise than we do
-        kept.append(
-            line.translate(dict.fromkeys((11, 12, 28, 29, 30, 133, 8232, 8233, 13), " "))
-        )
+        kept.append(line.translate(dict.fromkeys((11, 12, 28, 29, 30, 133, 8232, 8233, 13), " ")))
     faults = Faults(str(path))
     rows = parse_sacct("\n".join(kept).removeprefix("\ufeff"), str(path), faults)
     for fault in faults.problems:
