@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from argosy.scheduling import Job, Planned, Quota, blockers, no_outages, preset, simulate, uniform
@@ -68,3 +69,45 @@ def test_nodes_away_and_what_can_never_run():
     assert kinds(outcome, "loop") == []
     with pytest.raises(KeyError):
         blockers(outcome, "nobody")
+
+
+def test_room_alone_is_not_all_where_others_wait_before():
+    jobs = [Job("a", 0, 100, 8), Job("b", 0, 300, 8), Job("both", 1, 10, 16), Job("c", 2, 10, 8)]
+    strict = blockers(simulate(TWO, jobs, preset("fifo")), "c")
+    assert [one.kind for one in strict] == ["gang-size", "order"]
+    assert "nobody passes the first" in strict[1].detail
+    assert strict[1].unblocked_by.startswith("the start of both") and "at 310 s" in strict[1].unblocked_by
+    easy = blockers(simulate(TWO, jobs, preset("easy")), "c")  # backfilled when a ends: done before b
+    assert [one.kind for one in easy] == ["gang-size", "order"] and "at 100 s" in easy[1].unblocked_by
+    assert kinds(simulate(TWO, jobs, preset("fifo")), "both") == ["gang-size"]
+
+
+def test_nobody_waits_for_those_whom_their_quota_holds_back():
+    cluster = replace(TWO, quotas=(Quota("t", 8),))
+    jobs = [
+        Job("a", 0, 100, 8, tenant="t"),
+        Job("x", 0, 100, 8),
+        Job("held", 1, 10, 8, tenant="t"),
+        Job("free", 2, 10, 8),
+    ]
+    assert kinds(simulate(cluster, jobs, replace(preset("fifo"), quota="limit")), "free") == ["gang-size"]
+
+
+@pytest.mark.parametrize(
+    ("job", "detail", "way"),
+    [
+        (Job("r", 0, 10, 24), "the cluster has 16 on 2 nodes", "a smaller request"),
+        (Job("r", 0, 10, 16, topology="leaf"), "within one leaf", "a wider topology"),
+        (Job("r", 0, 10, 12, topology="node"), "within one node", "a wider topology"),
+        (Job("r", 0, 10, 16, worker=16), "16 on each node", "smaller workers"),
+        (Job("r", 0, 10, 8, accelerator="TPU"), "asks for 8 TPU; the cluster has H", "a type that is there"),
+        (Job("r", 0, 10, 16, tenant="t"), "tenant t may have 8 at most", "a larger quota"),
+        (Job("r", 0, 10, 8, cpus=999.0), "processors or memory", "less of both"),
+    ],
+)
+def test_rejected_for_what(job, detail, way):
+    cluster = uniform(2, 8, nodes_per_leaf=1, accelerator="H", quotas=(Quota("t", 8),))
+    cluster = replace(cluster, cpus=np.full(2, 64.0), memory_bytes=np.full(2, 1e12))
+    outcome = simulate(cluster, [job], replace(preset("fifo"), quota="limit"))
+    (found,) = blockers(outcome, "r")
+    assert found.kind == "cluster" and detail in found.detail and found.unblocked_by.startswith(way)

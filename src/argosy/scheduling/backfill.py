@@ -96,8 +96,12 @@ def _first(sim: Simulation, shape: Shape, kept: Reservation, lasting: bool) -> L
     chosen = sim.placer.choose(shape, sim.machine.free)
     if chosen is None:
         return None
+    # no job is done sooner than by the fastest option: most are known to be too long by that alone
+    soonest = (kept.at - sim.now) * fastest * (1.0 + 1e-9)
     for _, index in shape.pending:
         life = sim.lives[index]
+        if life.estimate_left > soonest and life.job.kind != SERVICE:
+            continue
         if (
             life is not kept.life
             and sim.now + lasts(sim, life, chosen.option, chosen.places.workers) <= kept.at

@@ -13,7 +13,7 @@ from argosy.scheduling.life import Life
 from argosy.scheduling.moment import Moment, first_wait, moment
 from argosy.scheduling.outcome import CODE, STATUSES, Outcome
 from argosy.scheduling.ranks import Ranks
-from argosy.scheduling.shapes import Shape
+from argosy.scheduling.shapes import Shape, shape_of
 
 KINDS = (
     "cluster",
@@ -61,8 +61,7 @@ def blockers(outcome: Outcome, job: str, at_s: float | None = None) -> list[Bloc
     if number not in state.waiting:
         return []
     found = _by_quota(state, number) + _by_room(state, number)
-    if not found:
-        found = _by_order(state, number)
+    found = found + _by_turn(state, number) if found else _by_order(state, number)
     return [
         *found[:-1],
         replace(found[-1], unblocked_by=found[-1].unblocked_by + _in_fact(outcome, number, now)),
@@ -70,22 +69,39 @@ def blockers(outcome: Outcome, job: str, at_s: float | None = None) -> list[Bloc
 
 
 def _rejected(outcome: Outcome, number: int) -> Blocker:
-    job, cluster = outcome.jobs[number], outcome.cluster
-    quota = next((one for one in cluster.quotas if one.tenant == job.tenant), None)
-    limited = (
-        f"; {job.tenant} has a quota of {quota.accelerators}"
-        if quota and outcome.policy.quota != "none"
-        else ""
-    )
-    asks = f"{job.accelerators} {job.accelerator or 'accelerators'}" + (
-        "" if job.topology == "any" else f" ({job.topology})"
-    )
-    return Blocker(
-        "cluster",
-        f"asks for {asks}; the cluster has {cluster.total} on {cluster.nodes} nodes of up to {cluster.largest_node}, empty "
-        f"or not{limited}",
-        "a smaller request, smaller workers, a wider topology, or a type that is there",
-    )
+    """Which single change of the request would let it run on the empty cluster: its quota, type, size, or topology."""
+    job, cluster, policy = outcome.jobs[number], outcome.cluster, outcome.policy
+    kinds = job.accelerator.replace("|", " or ") or "accelerators"
+    asks = f"asks for {job.fraction or job.accelerators:g} {kinds}"
+    asks += "" if job.topology == "any" else f" ({job.topology})"
+    empty = moment(outcome, -1.0)
+    idle = empty.freed([])
+
+    def fits(**changes: object) -> bool:
+        return empty.fits(shape_of(replace(job, **changes), cluster, 0, policy.gang), idle)  # type: ignore[arg-type]
+
+    has = f"the cluster has {cluster.total:,} on {cluster.nodes:,} nodes of up to {cluster.largest_node}, empty or not"
+    if fits():
+        most = empty.quotas.most(job.tenant)
+        return Blocker(
+            "cluster",
+            f"{asks}; tenant {job.tenant} may have {most:g} at most, borrowed ones included",
+            "a larger quota, more that its cohort lends, or a smaller request",
+        )
+    known = job.accelerator.split("|") if job.accelerator else list(cluster.types)
+    if not set(known) & set(cluster.types):
+        there = ", ".join(name for name in cluster.types if name) or "accelerators whose type is not told"
+        return Blocker("cluster", f"{asks}; the cluster has {there}", "a type that is there")
+    if (job.cpus or job.memory_bytes) and fits(cpus=0.0, memory_bytes=0.0):
+        return Blocker(
+            "cluster", f"{asks}; no node has the processors or memory of its workers", "less of both"
+        )
+    if job.topology != "any" and fits(topology="any"):
+        detail = f"{asks}; so many never stand within {_within(job.topology)}; {has}"
+        return Blocker("cluster", detail, "a wider topology, or a smaller request")
+    if job.worker and fits(worker=0):
+        return Blocker("cluster", f"{asks}, {job.worker} on each node; {has}", "smaller workers")
+    return Blocker("cluster", f"{asks}; {has}", "a smaller request")
 
 
 def _backing_off(outcome: Outcome, number: int) -> Blocker:
@@ -224,17 +240,43 @@ def _by_priority(state: Moment, number: int, shape: Shape) -> list[Blocker]:
     return []
 
 
+def _ahead(state: Moment, number: int) -> list[int]:
+    """Who waits before a job, in order; those apart whom their quota holds back, since nobody waits for them."""
+    jobs = state.outcome.jobs
+    services = [job.duration_s * (job.fraction or job.accelerators) for job in jobs]
+    ranks = Ranks(state.outcome.policy, services)
+    mine = (*_rank(state, ranks, number), number)
+    rows = sorted((*_rank(state, ranks, job), job) for job in state.waiting if job != number)
+    before = [int(row[-1]) for row in rows if row < mine]
+    return [job for job in before if state.shape(job).fewest <= state.quotas.room(jobs[job].tenant) + 1e-9]
+
+
+def _by_turn(state: Moment, number: int) -> list[Blocker]:
+    """It does not fit now; beside that, whether what comes free is another's first."""
+    ahead, policy = _ahead(state, number), state.outcome.policy
+    if not ahead:
+        return []
+    first = state.outcome.jobs[ahead[0]].job
+    detail = f"before it {_count(len(ahead), 'job')} waiting ({policy.order}), {first} first: "
+    if policy.backfill == "none":
+        return [Blocker("order", f"{detail}nobody passes the first", f"the start of {_named(state, ahead)}")]
+    if policy.backfill == "skip":
+        return [
+            Blocker("order", f"{detail}what comes free is offered to them first", "enough for it beside them")
+        ]
+    return [
+        Blocker(
+            "order",
+            f"{detail}what comes free is theirs first, and nobody may delay a reservation ({policy.backfill} backfill)",
+            f"the start of {first}, or room that no reservation needs",
+        )
+    ]
+
+
 def _by_order(state: Moment, number: int) -> list[Blocker]:
     """It would fit, and others come first: the rule of the queue holds it back."""
     outcome, policy = state.outcome, state.outcome.policy
-    ranks = Ranks(policy, [1.0])
-    ahead = sorted(
-        (job for job in state.waiting if job != number),
-        key=lambda job: (*_rank(state, ranks, job), job),
-    )
-    ahead = [
-        job for job in ahead if (*_rank(state, ranks, job), job) < (*_rank(state, ranks, number), number)
-    ]
+    ahead = _ahead(state, number)
     if state.leaving:
         detail = f"it would fit, but {_named(state, sorted(state.leaving))} is leaving to make room for a job before it"
         return [Blocker("order", detail, "the start of that job")]

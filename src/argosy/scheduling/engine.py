@@ -67,8 +67,11 @@ class Simulation(State):
     def _stuck(self) -> bool:
         """Whether jobs wait, nothing that runs ever ends, and all that will happen is further failures, or jobs without gangs
         that hold some places in vain once more."""
-        if any(life.job.duration_s < inf for life in self.running.values()):
-            return False
+        for (
+            life
+        ) in self.running.values():  # asked at every moment, and the first one that runs mostly answers
+            if life.job.duration_s < inf:
+                return False
         return all(
             event == DOWN or (event in (ASK, TIMEOUT) and self.lives[subject].timeouts >= IN_VAIN)
             for _, event, _, subject, _ in self.events

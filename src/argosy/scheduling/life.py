@@ -78,7 +78,8 @@ class Life:
     @property
     def estimate_left(self) -> float:
         """Work that is left as far as the scheduler knows."""
-        return max(self.job.estimate_s - self.done, 0.0)
+        left = self.job.estimate_s - self.done
+        return left if left > 0.0 else 0.0
 
     @property
     def accelerators(self) -> float:
