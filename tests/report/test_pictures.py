@@ -39,3 +39,21 @@ def test_what_cannot_run_has_no_picture_and_other_answers_are_not_drawn():
     assert pictures({"schema": "argosy.serving/1", "fleet": None}) == {}
     with pytest.raises(KeyError):
         pictures({"schema": "argosy.claims/1"})
+
+
+def test_every_chart_keeps_vega_lites_schema():
+    """The charts are made without this check: it takes most of the time of making one."""
+    from argosy.planning import plan
+    from argosy.planning.facility import facility_payload
+    from argosy.planning.simulation import simulate
+    from argosy.report.charts import specification
+    from argosy.spec import loads
+
+    scenario = loads(SCENARIO)
+    for answer in (plan(scenario, 100).payload, facility_payload(scenario), simulate(scenario, 50)):
+        drawn = pictures(answer)
+        assert len(drawn) > 4
+        for chart in drawn.values():
+            chart.to_dict(validate=True)
+            config = specification(chart)["config"]
+            assert config["view"]["stroke"] is None and config["background"] == "transparent"

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
 import altair as alt
+from altair.utils import schemapi
 
 from argosy.report import sentences
 from argosy.report import text as write
@@ -17,6 +19,13 @@ _USEFUL, _LOSS, _PLAIN, _FULL = "#2a7f62", "#c8553d", "#33658a", "#c9ccd1"
 
 
 Chart = Any  # an Altair chart: its layered types do not tell themselves apart
+
+
+def unchecked() -> AbstractContextManager[None]:
+    """While charts are made: no check of every part against Vega-Lite's schema, which takes most of the time of making
+    one. The tests check every chart instead.
+    """
+    return schemapi.debug_mode(False)
 
 
 def _data(rows: list[dict[str, Any]]) -> Any:
@@ -30,9 +39,13 @@ def _bars(rows: list[dict[str, Any]], title: str, axis: str, height: int = 22) -
         y=alt.Y("name:N", sort=order, title=None, axis=alt.Axis(labelLimit=320, ticks=False))
     )
     bars = base.mark_bar(size=height - 8).encode(
-        x=alt.X("start:Q", title=axis), x2="end:Q", color=alt.Color("colour:N", scale=None, legend=None)
+        x=alt.X("start:Q", title=axis),
+        x2=alt.X2("end:Q"),
+        color=alt.Color("colour:N", scale=None, legend=None),
     )
-    labels = base.mark_text(align="left", dx=4, fontSize=11).encode(x="end:Q", text="shown:N")
+    labels = base.mark_text(align="left", dx=4, fontSize=11).encode(
+        x=alt.X("end:Q"), text=alt.Text("shown:N")
+    )
     return alt.layer(bars, labels).properties(title=title, width=WIDTH, height=height * max(1, len(rows)))
 
 
@@ -183,17 +196,19 @@ def fabric_drawing(fabric: Mapping[str, Any], width: int = WIDTH) -> Chart:
         .encode(y=y, x=alt.value(width / 2))
     )
     names = (
-        alt.Chart(_data(levels)).mark_text(fontSize=12).encode(y=y, x=alt.value(width / 2), text="label:N")
+        alt.Chart(_data(levels))
+        .mark_text(fontSize=12)
+        .encode(y=y, x=alt.value(width / 2), text=alt.Text("label:N"))
     )
     lines = (
         alt.Chart(_data(bundles))
         .mark_rule(strokeWidth=4, color=_FULL)
-        .encode(y=alt.Y("from:Q", scale=scale, axis=None), y2="to:Q", x=alt.value(width / 2))
+        .encode(y=alt.Y("from:Q", scale=scale, axis=None), y2=alt.Y2("to:Q"), x=alt.value(width / 2))
     )
     counts = (
         alt.Chart(_data(bundles))
         .mark_text(align="left", dx=10, fontSize=11, color="#555")
-        .encode(y=alt.Y("middle:Q", scale=scale, axis=None), x=alt.value(width / 2), text="label:N")
+        .encode(y=alt.Y("middle:Q", scale=scale, axis=None), x=alt.value(width / 2), text=alt.Text("label:N"))
     )
     return alt.layer(lines, boxes, names, counts).properties(
         title=f"{fabric['role']} fabric: {fabric['topology']}", width=width, height=75 * (len(tiers) + 1)
@@ -203,8 +218,13 @@ def fabric_drawing(fabric: Mapping[str, Any], width: int = WIDTH) -> Chart:
 def specification(chart: Chart) -> dict[str, Any]:
     """The chart as a Vega-Lite specification, on a transparent ground: for SVG here, or for a browser that draws it."""
     padding = {"left": 40, "right": 50, "top": 5, "bottom": 5}
-    drawn = chart.configure_view(stroke=None).configure(font=_FONT, background="transparent", padding=padding)
-    return dict(drawn.to_dict())
+    with unchecked():
+        drawn = dict(chart.to_dict(validate=False))
+    # written here and not by chart.configure(), which copies the chart and its data once for each call
+    config = drawn.get("config", {})
+    look = {"font": _FONT, "background": "transparent", "padding": padding}
+    drawn["config"] = {**config, **look, "view": {**config.get("view", {}), "stroke": None}}
+    return drawn
 
 
 def to_svg(chart: Chart) -> str:
