@@ -8,7 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from argosy.serving import ReplicaLayout, Speculation, StepTimeProvider, check_layout, roofline
+from argosy.serving.engine import engine
 from argosy.serving.experts import busiest_rank
+from argosy.serving.steady import added_s
 from argosy.spec.architectures import resolve
 from argosy.spec.model import MixtureOfExperts
 from argosy.workload import count
@@ -149,3 +151,41 @@ def test_sparse_attention_reads_the_chosen_keys_and_the_whole_index() -> None:
     assert short[1] - short[0] < 0.5 * (long[1] - long[0])
     assert sparse.decode_s(64.0, 60_000.0) > sparse.floor_s(64, 64, 60_000.0)
     assert sparse.floor_s(1, 64, 60_000.0) < full.floor_s(1, 64, 60_000.0)
+
+
+def test_norms_over_all_heads_need_one_reduction_more_where_heads_are_cut() -> None:
+    model = resolve("minimax-m2.5")
+    without = model.model_copy(update={"qk_norm": "none"})
+    for tp, kernels in ((1, 1), (8, 2)):
+        more, less = (
+            roofline(m, "H200", ReplicaLayout(tp=tp), precision="fp8_block") for m in (model, without)
+        )
+        added = more.decode_s(16.0, 1000.0) - less.decode_s(16.0, 1000.0)
+        sums = more.network.collective("all_reduce", 16 * 8.0, tp, 1) if tp > 1 else 0.0
+        wanted = 62 * (kernels * more.engine.kernel_s + more.engine.collective_factor * sums)
+        assert added == pytest.approx(wanted, rel=1e-6)
+
+
+def test_the_host_shows_only_where_it_takes_longer_than_the_device() -> None:
+    model = resolve("llama-3.1-8b")
+    serial, beside = (roofline(model, "H100", precision="fp8", overlapped=over) for over in (False, True))
+    few, many = ([float(p.decode_s(batch, 500.0)) for p in (serial, beside)] for batch in (64.0, 1024.0))
+    assert few[0] - few[1] == pytest.approx(64 * serial.engine.sequence_s)
+    slow = roofline(model, "H100", precision="fp8", overlapped=True, sequence_s=1e-3)
+    assert slow.decode_s(1024.0, 500.0) == pytest.approx(1.024 + slow.engine.step_s)
+    assert many[1] < many[0]
+    assert engine("trtllm").overlapped
+    assert engine("sglang").overlapped
+    assert not engine("vllm").overlapped
+
+
+def test_prompts_that_share_an_iteration_share_what_it_costs_once() -> None:
+    """Launching kernels from the host costs an iteration with prompts once, however many there are."""
+    model = resolve("llama-3.1-8b")
+    slow = roofline(model, "H100", precision="fp8", engine_name="trtllm", launch_s=1e-3)
+    alone, shared = (
+        float(added_s(slow, slow.engine, 128.0, 64.0, 500.0, together=together)) for together in (1.0, 8.0)
+    )
+    assert shared == pytest.approx(alone / 8, rel=0.05)
+    full = float(added_s(slow, slow.engine, 8000.0, 64.0, 500.0, together=8.0))
+    assert full == pytest.approx(alone, rel=0.05), "no room for a second prompt of 8,000 tokens"

@@ -16,17 +16,22 @@ class Engine:
     `memory_fraction`: share of memory (of what the weights leave, if `fraction_of_free`) for the KV cache;
     `max_batch`: most sequences at once; `max_tokens`: most tokens of one iteration (the chunk of chunked prefill);
     `mixed`: prompts and decodes share iterations, otherwise prompts go first, alone;
-    `reserve_output`: admission reserves the whole output (no preemption), else only the prompt's blocks.
+    `reserve_output`: admission reserves the whole output (no preemption), else only the prompt's blocks;
+    `overlapped`: the host's work on sequences runs while the device computes the next iteration, and shows only where it
+    takes longer.
 
     `step_s`: s that an iteration costs besides its kernels (scheduling, graph launch, sampling); `sequence_s`: s per
     running sequence (detokenising, bookkeeping); `kernel_s`: s that starting and draining one kernel takes inside a
     captured graph; `weight_efficiency`, `expert_efficiency`, `kv_efficiency`: share of memory bandwidth that reading
     dense weights, experts, keys and values gets; `compute_efficiency`: rate of prompt products and attention over
-    that of the kernels' own curves; `collective_factor`: time of an all-reduce or exchange over that of NCCL;
+    that of the kernels' own curves; `collective_factor`, `exchange_factor`: time of an all-reduce, and of an exchange of
+    tokens between expert ranks, over that of NCCL;
     `request_s`: s before a request's first iteration (HTTP, tokenising); `launch_s`: s of the host per kernel of an
     iteration with prompts, which runs outside captured graphs; `widening_efficiency`: rate of expert products whose INT4
     weights are widened to BF16 as they are read, over the others'; `expert_compute_efficiency`:
-    rate of grouped products over the kernels' curves; `block_efficiency`: rate of products with block-scaled FP8.
+    rate of grouped products over the kernels' curves; `block_efficiency`, `fp4_efficiency`: rate of products with
+    block-scaled FP8, and of dense ones in NVFP4, over the roofline's; `older_expert_efficiency`,
+    `older_expert_compute_efficiency`: the experts' two on generations before Blackwell, whose kernels are others.
     """
 
     name: str = "vllm"
@@ -36,6 +41,7 @@ class Engine:
     max_tokens: Any = 8192  # int, or an array where many loads are asked at once
     mixed: bool = True
     reserve_output: bool = False
+    overlapped: bool = False
 
     step_s: Any = 1e-3
     sequence_s: Any = 0.0
@@ -50,20 +56,25 @@ class Engine:
     widening_efficiency: Any = 0.8
     expert_compute_efficiency: Any = 0.6
     block_efficiency: Any = 0.9
+    exchange_factor: Any = 1.0
+    fp4_efficiency: Any = 0.9
+    older_expert_efficiency: Any = 0.78
+    older_expert_compute_efficiency: Any = 0.7
 
 
-FITTED = tuple(f.name for f in fields(Engine))[7:]
+FITTED = tuple(f.name for f in fields(Engine))[8:]
 
 SETTINGS: dict[str, dict[str, Any]] = {
     # docs.vllm.ai, engine arguments: gpu_memory_utilization 0.9 of all memory; V1 on GPUs of 70 GB and more:
     # max_num_seqs 1024, max_num_batched_tokens 8192 (API server); preempts by recomputation.
     "vllm": {},
     # nvidia.github.io/TensorRT-LLM, KvCacheConfig: free_gpu_memory_fraction 0.9 of what is left after the weights;
-    # max_batch_size 2048, max_num_tokens 8192; scheduler policy GUARANTEED_NO_EVICT reserves the output.
-    "trtllm": {"fraction_of_free": True, "max_batch": 2048, "reserve_output": True},
+    # max_batch_size 2048, max_num_tokens 8192; scheduler policy GUARANTEED_NO_EVICT reserves the output; its overlap
+    # scheduler is on by default (features/overlap-scheduler).
+    "trtllm": {"fraction_of_free": True, "max_batch": 2048, "reserve_output": True, "overlapped": True},
     # docs.sglang.ai, server arguments: mem_fraction_static 0.88 by default on large GPUs, chunked_prefill_size 8192,
-    # prefill before decode unless enable_mixed_chunk.
-    "sglang": {"memory_fraction": 0.88, "max_batch": 2048, "mixed": False},
+    # prefill before decode unless enable_mixed_chunk; the overlap schedule is on unless disable_overlap_schedule.
+    "sglang": {"memory_fraction": 0.88, "max_batch": 2048, "mixed": False, "overlapped": True},
 }
 
 

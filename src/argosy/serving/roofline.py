@@ -36,6 +36,7 @@ Array = Any
 
 # Bytes of activations and buffers that an engine keeps, assumed: two iterations' widest tensors and the CUDA context.
 CONTEXT_BYTES = 2.0e9
+NORM_SUM_BYTES = 2 * 4.0  # FP32 sums of squares of a token's queries and keys
 HOPPER_ON = ("hopper", "blackwell")
 
 
@@ -218,10 +219,12 @@ class Roofline:
                 + self.cache_read_s(kind, own_batch, context, tries)
                 + self.prompt_attention_s(kind, own_prompt, seen)
             )
-        # Iterations with prompts run outside captured graphs, where the host may be slower than the device.
-        queued = sum(kind.count * self.kernels(kind) for kind in self.kinds) * eng.launch_s
-        seconds = np.where(prompt > 0, np.maximum(seconds, queued), seconds)
-        seconds = seconds + eng.step_s + eng.sequence_s * batch
+        # Iterations with prompts run outside captured graphs: the host launches each kernel. Every attention replica has
+        # a host of its own, whose work on sequences follows the launches, beside the device or after it.
+        launches = sum(kind.count * self.kernels(kind) for kind in self.kinds) * eng.launch_s
+        launches, host = np.where(prompt > 0, launches, 0.0), eng.sequence_s * own_batch * lay.pp
+        beside, after = (host, 0.0) if eng.overlapped else (0.0, host)
+        seconds = np.maximum(seconds, launches + beside) + after + eng.step_s
         if self.speculation:
             drafted = self.layer_s(self.kinds[-1], b, own_batch) + self.head_s(own_batch)
             seconds = seconds + np.where(batch > 0, self.speculation.draft_length * drafted, 0.0)
@@ -241,20 +244,26 @@ class Roofline:
         if kind.reductions:
             reduce = self.network.collective("all_reduce", moved, self._reduction_size(kind), 1)
             seconds = seconds + kind.reductions * eng.collective_factor * reduce
+        if kind.norm_reductions:
+            sums = self.network.collective("all_reduce", own * NORM_SUM_BYTES, self.layout.tp, 1)
+            seconds = seconds + kind.norm_reductions * eng.collective_factor * sums
         moe = self.model.moe
         if kind.exchanges and moe:
             sent = moved / self.layout.tp * np.minimum(moe.top_k, self.layout.ep)
             exchange = self.network.collective("all_to_all", sent, self.layout.tp * self.layout.dp, 1)
-            seconds = seconds + kind.exchanges * eng.collective_factor * exchange
+            seconds = seconds + kind.exchanges * eng.exchange_factor * exchange
         return seconds
 
     def kernels(self, kind: LayerKind) -> float:
-        """Kernels of one layer, with those that convert the inputs of narrow products."""
+        """Kernels of one layer, with those that convert the inputs of narrow products.
+
+        Per-tensor FP8 has static scales, so that engines convert in the kernel before (norm, activation, attention).
+        """
         narrow = (self.attention_precision, self.precision)
         casts = sum(
             n
             for n, fmt in zip(kind.quantised, narrow, strict=True)
-            if compute_format(self.device, fmt) != "bf16"
+            if compute_format(self.device, fmt) not in ("bf16", "fp8")
         )
         return kind.kernels + casts
 
@@ -270,7 +279,8 @@ class Roofline:
 
     def _format_rate(self, stored: str) -> Array:
         """Rate of products whose format has kernels of its own, over the others'."""
-        own = {"int4": self.engine.widening_efficiency, "fp8_block": self.engine.block_efficiency}
+        e = self.engine
+        own = {"int4": e.widening_efficiency, "fp8_block": e.block_efficiency, "nvfp4": e.fp4_efficiency}
         return own.get(stored, 1.0)
 
     def _product_s(self, product: Product, rows: Array) -> Array:
@@ -283,22 +293,31 @@ class Roofline:
             + rows * (product.n + product.k) * ACTIVATION_BYTES
         )
         seconds = np.maximum(compute, moved / (self.device.memory_bandwidth * self.engine.weight_efficiency))
-        if fmt != "bf16":
+        if fmt not in ("bf16", "fp8"):
             seconds = seconds + cast_time(self.device, rows * product.k, fmt)
-        return seconds / (self._format_rate("fp8_block") if fmt == "fp8_block" else 1.0)
+        return seconds / self._format_rate(fmt)
 
     def _experts_s(self, product: Product, tokens: Array) -> Array:
         """A grouped product over the experts that the tokens touch, on the busiest expert rank."""
         moe = self.model.moe
         assert moe is not None
         fmt, stored = self.product_format(product)
+        share, rate = self._expert_efficiencies
         touched, rows = busiest_rank(moe, product.experts, self.layout.ep, tokens)
         each = rows / np.maximum(touched, 1e-9)
         compute = self._fastest(grouped_product_time, fmt, True, each, product.n, product.k, touched)
-        compute = compute * grouped_tile_share(each) / self.engine.expert_compute_efficiency
+        compute = compute * grouped_tile_share(each) / rate
         moved = touched * product.n * product.k * stored + rows * (product.n + product.k) * ACTIVATION_BYTES
-        seconds = np.maximum(compute, moved / (self.device.memory_bandwidth * self.engine.expert_efficiency))
-        return seconds / self._format_rate(self.precision)
+        seconds = np.maximum(compute, moved / (self.device.memory_bandwidth * share))
+        return seconds / (1.0 if fmt == "nvfp4" else self._format_rate(self.precision))
+
+    @property
+    def _expert_efficiencies(self) -> tuple[Array, Array]:
+        """Shares of bandwidth and of the curves' rate that grouped products get."""
+        eng = self.engine
+        if self.device.generation.startswith("blackwell"):
+            return eng.expert_efficiency, eng.expert_compute_efficiency
+        return eng.older_expert_efficiency, eng.older_expert_compute_efficiency
 
     def _fastest(self, law: Callable[..., Array], fmt: str, grouped: bool, *shape: Array) -> Array:
         """Compute seconds of a product in its format, not slower than in BF16.

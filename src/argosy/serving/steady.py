@@ -62,20 +62,27 @@ def prompt_s(provider: StepTimeProvider, engine: Engine, input: Array, cached: A
 
 
 def added_s(
-    provider: StepTimeProvider, engine: Engine, input: Array, batch: Array, context: Array, cached: Array = 0
+    provider: StepTimeProvider,
+    engine: Engine,
+    input: Array,
+    batch: Array,
+    context: Array,
+    cached: Array = 0,
+    together: Array = 1,
 ) -> Array:
     """Seconds that one prompt adds to the iterations of `batch` running sequences.
 
-    Several short prompts share an iteration when as many slots are free at once, so that the engine's fixed cost is paid
-    by all together: the cost of an iteration full of prompts is shared by them.
+    `together`: sequences that end in one iteration, whose successors' prompts share the next (as many as its tokens
+    allow) and with it what an iteration with prompts costs once.
     """
     new = np.maximum(np.asarray(input, float) - cached, 1.0)
     if not engine.mixed:
         return prompt_s(provider, engine, input, cached)
     room = np.maximum(engine.max_tokens - batch, 1.0)
     chunks = np.maximum(np.ceil(new / room), 1.0)
-    each = provider.mixed_s(new / chunks, np.asarray(cached) + new / 2, batch, context)
-    return chunks * (each - provider.decode_s(batch, context))
+    sharing = np.clip(together, 1.0, np.maximum(room / new, 1.0))
+    each = provider.mixed_s(sharing * new / chunks, np.asarray(cached) + new / 2, batch, context)
+    return chunks * (each - provider.decode_s(batch, context)) / sharing
 
 
 def steady_state(
@@ -97,7 +104,7 @@ def steady_state(
     context = input + output / 2
     step = provider.decode_s(batch, context) / provider.tokens_per_step
     own = prompt_s(provider, engine, input, cached)
-    added = added_s(provider, engine, input, batch, context, cached)
+    added = added_s(provider, engine, input, batch, context, cached, batch / output)
     others = np.maximum(batch - 1, 0.0) * added
     tpot = step + others / output
     rate = batch / (own + others + output * step)

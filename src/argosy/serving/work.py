@@ -41,7 +41,8 @@ class LayerKind:
 
     `quantised`: how many products of the attention block and of the rest may be narrower than BF16, each of which then
     has a kernel that converts its input; `window`: keys that a query sees at most (None: all); `reductions`: all-reduces
-    over tp; `exchanges`: all-to-all over tp · dp (dispatch and combine).
+    over tp; `exchanges`: all-to-all over tp · dp (dispatch and combine); `norm_reductions`: all-reduces over tp of two
+    numbers per token, the sums of squares of queries and keys that are normalised over their full width.
     """
 
     count: int
@@ -52,6 +53,7 @@ class LayerKind:
     reductions: float
     exchanges: float
     window: int | None
+    norm_reductions: float = 0.0
 
 
 def layer_shapes(model: ModelArchitecture, layout: ReplicaLayout) -> tuple[LayerKind, ...]:
@@ -84,6 +86,7 @@ def layer_shapes(model: ModelArchitecture, layout: ReplicaLayout) -> tuple[Layer
                 reductions=_reductions(model, layout, routed),
                 exchanges=2.0 if routed and layout.dp > 1 else 0.0,
                 window=window(model, kind),
+                norm_reductions=1.0 if model.qk_norm == "full" and layout.tp > 1 else 0.0,
             )
         )
     return tuple(found)
@@ -118,7 +121,8 @@ def _element_bytes(model: ModelArchitecture, layout: ReplicaLayout, routed: bool
 
 def _kernels(model: ModelArchitecture, layout: ReplicaLayout, routed: bool, products: int) -> float:
     """Kernels of one layer: its products, attention (two passes when split over the context), norms, rotary and cache
-    write, activation; in a mixture top-k, sorting, and the weighted sum.
+    write, activation; in a mixture top-k, sorting, and the weighted sum; norms of queries and keys together, and the sums of
+    squares before their reduction (vLLM, MiniMaxText01RMSNormTP.forward_qk).
     """
     return (
         products
@@ -129,6 +133,7 @@ def _kernels(model: ModelArchitecture, layout: ReplicaLayout, routed: bool, prod
         + (4.0 if routed else 0.0)
         + (2.0 if model.mla else 0.0)
         + (INDEX_KERNELS if model.sparse_attention else 0.0)
+        + (0.0 if model.qk_norm == "none" else 2.0 if model.qk_norm == "full" and layout.tp > 1 else 1.0)
     )
 
 

@@ -36,6 +36,7 @@ TABLE = Path(__file__).parents[1] / "serving" / "data" / "engines.json"
 KEYS = ("tpot_ms", "output_tok_s_per_gpu", "ttft_ms")
 TTFT_WEIGHT = 0.4  # a mean time to first token carries scheduling that the model does not know
 TTFT_CLIENTS = 16  # up to here the queue in front of the prompts is short and known
+LOG_STEP = 2e-3  # of a parameter's logarithm in forward differences
 SOFT = 0.2  # ln error from which a row counts as an outlier
 PROMPTS_PER_CLIENT = 10  # assumption: the benchmark's clients send ten requests each, all starting at once
 
@@ -73,7 +74,7 @@ def batches(rows: Iterable[Row], hidden: bool | None) -> list[Batch]:
     return [Batch(provider, tuple(cases.values())) for provider, cases in found.values()]
 
 
-def with_numbers(engine: Engine, numbers: dict[str, float]) -> Engine:
+def with_numbers(engine: Engine, numbers: dict[str, Any]) -> Engine:
     """The engine with the fitted numbers that concern it, by path."""
     changes: dict[str, Any] = {}
     for owner in ("any", engine.name):
@@ -81,8 +82,9 @@ def with_numbers(engine: Engine, numbers: dict[str, float]) -> Engine:
     return replace(engine, **changes)
 
 
-def log_errors(batch: Batch, numbers: dict[str, float]) -> dict[str, np.ndarray]:
-    """ln(predicted ÷ measured) of every case by key, NaN where nothing was measured, (n,) each.
+def log_errors(batch: Batch, numbers: dict[str, Any]) -> dict[str, np.ndarray]:
+    """ln(predicted ÷ measured) of every case by key, NaN where nothing was measured, (n,) each ((S, n) for
+    numbers of shape (S, 1)).
 
     For throughput ln(measured ÷ predicted), so that a positive error is time over-estimated everywhere.
     """
@@ -109,21 +111,36 @@ def burst_s(steady: Any, clients: np.ndarray) -> np.ndarray:
 
 
 def residuals(found: list[Batch], vector: np.ndarray, parameters: tuple[Parameter, ...]) -> np.ndarray:
-    """Weighted ln errors of all cases, and the parameters' distance from their starts; (rows + P,)."""
-    numbers = {p.path: math.exp(x) for p, x in zip(parameters, vector, strict=True)}
+    """Weighted ln errors of all cases, and the parameters' distance from their starts; (rows + P,).
+
+    `vector`: logarithms (P,), or many at once (S, P), which gives (S, rows + P).
+    """
+    many = np.atleast_2d(vector)
+    numbers = {p.path: np.exp(many[:, [j]]) for j, p in enumerate(parameters)}
     parts = []
     for batch in found:
         errors = log_errors(batch, numbers)
         few = batch.numbers("concurrency") <= TTFT_CLIENTS
-        parts += [errors["tpot_ms"], errors["output_tok_s_per_gpu"]]
-        parts.append(TTFT_WEIGHT * np.where(few, errors["ttft_ms"], math.nan))
-    rows = np.nan_to_num(np.concatenate(parts), nan=0.0, posinf=2.0, neginf=-2.0)
-    prior = [(x - math.log(p.start)) / p.width * 0.3 for p, x in zip(parameters, vector, strict=True)]
-    return np.concatenate([rows, prior])
+        weighted = (
+            errors["tpot_ms"],
+            errors["output_tok_s_per_gpu"],
+            TTFT_WEIGHT * np.where(few, errors["ttft_ms"], math.nan),
+        )
+        parts += [np.broadcast_to(each, (len(many), len(batch.cases))) for each in weighted]
+    rows = np.nan_to_num(np.concatenate(parts, axis=1), nan=0.0, posinf=2.0, neginf=-2.0)
+    starts, widths = np.log([p.start for p in parameters]), np.array([p.width for p in parameters])
+    found_all = np.concatenate([rows, (many - starts) / widths * 0.3], axis=1)
+    return found_all if np.ndim(vector) > 1 else found_all[0]
 
 
 def _residuals(found: list[Batch], vector: np.ndarray) -> np.ndarray:
     return residuals(found, vector, PARAMETERS)
+
+
+def _jacobian(found: list[Batch], vector: np.ndarray) -> np.ndarray:
+    """Forward differences, all parameters in one evaluation; (rows + P, P)."""
+    shifted = residuals(found, np.vstack([vector, vector + LOG_STEP * np.eye(len(vector))]), PARAMETERS)
+    return np.asarray((shifted[1:] - shifted[0]).T / LOG_STEP)
 
 
 def fit(
@@ -134,11 +151,11 @@ def fit(
     top = np.array([math.log(p.most) if math.isfinite(p.most) else np.inf for p in PARAMETERS])
     solved: Any = least_squares(
         partial(_residuals, found),
-        np.minimum(start, top - 1e-3),
+        jac=partial(_jacobian, found),
+        x0=np.minimum(start, top - 1e-3),
         bounds=(-np.inf, top),
         loss="soft_l1",
         f_scale=SOFT,
-        diff_step=np.full(len(PARAMETERS), 1e-3),
         max_nfev=evaluations,
     )
     count = max(np.count_nonzero(solved.fun) - len(PARAMETERS), 1)

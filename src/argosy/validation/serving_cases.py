@@ -11,6 +11,7 @@ from typing import Any
 from argosy.facts import FactError, load_catalog
 from argosy.serving import ReplicaLayout, Roofline, roofline
 from argosy.serving.build import check_layout
+from argosy.serving.formats import weight_bytes
 from argosy.serving.steady import largest_batch
 from argosy.spec.architectures import resolve
 from argosy.spec.model import ModelArchitecture, ModelError
@@ -51,6 +52,8 @@ BLOCK_FP8 = (
     "glm-5",
 )
 WIDE_ATTENTION = ("deepseek-v3", "kimi-k2", "minimax-m2.5", "glm-5", "gpt-oss-120b", "gpt-oss-20b")
+NVIDIA_FP8 = ("qwen3-235b-a22b", "qwen3-30b-a3b", "qwen3-32b", "qwen3-8b")
+WIDE_CACHE = ("llama-4-scout", "llama-4-maverick")
 # Most sequences of trtllm-bench, which runs the offline maxima (TensorRT-LLM, bench/build/tuning.py).
 OFFLINE_BATCH = 4096
 NODE = 8  # accelerators of one host: an aggregated replica of the benchmark does not leave it
@@ -94,17 +97,19 @@ def serving_case(row: Row) -> ServingCase:
         raise Skipped("incomplete: concurrency is not stated")
     layout, remarks = _layout(row.text("parallel"))
     engine = _engine(row)
-    precision, attention, notes = _formats(row, model)
+    offline = kind == "max_throughput_offline"
+    precision, attention, notes = _formats(row, model, offline)
     try:
-        accelerator = load_catalog().entry("accelerators", row.text("gpu").replace("_", "-")).name
+        entry = load_catalog().entry("accelerators", row.text("gpu").replace("_", "-"))
+        accelerator = entry.name
         check_layout(model, layout)
     except FactError:
         raise Skipped(f"accelerator {row.text('gpu')!r} is not in the catalog") from None
     except ValueError as why:
         raise Skipped(f"layout cannot run: {why}") from None
-    offline = kind == "max_throughput_offline"
+    cache = _cache_format(model, precision, entry.text.get("generation", ""))
     provider = _provider(
-        model, accelerator, layout, engine, precision, attention, OFFLINE_BATCH if offline else None
+        model, accelerator, layout, engine, precision, attention, cache, OFFLINE_BATCH if offline else None
     )
     return ServingCase(
         provider,
@@ -132,6 +137,7 @@ def _provider(
     engine: str,
     precision: str,
     attention: str,
+    cache: str,
     max_batch: int | None,
 ) -> Roofline:
     changes: dict[str, Any] = {} if max_batch is None else {"max_batch": max_batch}
@@ -141,6 +147,7 @@ def _provider(
         layout,
         precision=precision,
         attention_precision=attention,
+        kv_precision=cache,
         engine_name=engine,
         **changes,
     )
@@ -195,8 +202,12 @@ def _engine(row: Row) -> str:
     return stated[0]
 
 
-def _formats(row: Row, model: ModelArchitecture) -> tuple[str, str, list[str]]:
-    """Formats of the weights and of the attention block's, and remarks on what was assumed."""
+def _formats(row: Row, model: ModelArchitecture, offline: bool) -> tuple[str, str, list[str]]:
+    """Formats of the weights and of the attention block's, and remarks on what was assumed.
+
+    TensorRT-LLM's performance overview (the offline maxima) names NVIDIA's own checkpoints, whose FP8 is per tensor; the
+    makers' is block-wise.
+    """
     stated = row.text("precision").lower()
     precision = stated or "bf16"
     notes = [] if stated else ["precision not stated: BF16, as the checkpoint is published"]
@@ -204,10 +215,22 @@ def _formats(row: Row, model: ModelArchitecture) -> tuple[str, str, list[str]]:
         precision = "mxfp4"  # as published, whatever the activations
     elif precision == "fp4":
         precision = "nvfp4"
-    elif precision == "fp8" and model.name in BLOCK_FP8:
+    elif precision == "fp8" and model.name in BLOCK_FP8 and not (offline and model.name in NVIDIA_FP8):
         precision = "fp8_block"
     wide = precision in ("nvfp4", "mxfp4", "int4") and model.name in WIDE_ATTENTION
     return precision, "bf16" if wide else precision, notes
+
+
+def _cache_format(model: ModelArchitecture, precision: str, generation: str) -> str:
+    """Format of the KV cache, which no row states.
+
+    All three engines keep it in BF16 unless the checkpoint or an argument says otherwise. NVIDIA's NVFP4 and per-tensor
+    FP8 checkpoints say FP8 (hf_quant_config.json); on Blackwell every fitted group of closed-loop rows is told better by
+    FP8, whatever the checkpoint; Llama 4's FP8 rows on Hopper by BF16 (of the fitted ones, both models).
+    """
+    if weight_bytes(precision) > weight_bytes("mxfp8") or (precision == "fp8" and model.name in WIDE_CACHE):
+        return "bf16"
+    return "fp8" if precision in ("nvfp4", "fp8") or generation.startswith("blackwell") else "bf16"
 
 
 def _measured(row: Row) -> dict[str, float]:

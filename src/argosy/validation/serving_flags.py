@@ -7,6 +7,7 @@ from argosy.serving.steady import largest_batch
 from argosy.validation.serving_cases import ServingCase
 from argosy.workload import count
 
+HALF_EMPTY = 2.0  # sequences that memory holds, over those that ran by Little's law, from which another limit must bind
 QUEUED = 0.25  # wait for the first token, over the time of the answer, from which clients must have queued
 
 
@@ -15,7 +16,8 @@ def flag(case: ServingCase) -> str:
 
     By Little's law the row's clients and times say how many requests a second it served: prompts beyond the FLOP/s peak
     of the stated accelerators mean several replicas. A wait for the first token of a quarter of the answer's time, though
-    the memory holds all clients, means a limit of the batch that the row does not state.
+    the memory holds all clients, means a limit of the batch that the row does not state; so do half as many sequences running as
+    the memory holds while others wait.
     """
     tpot, ttft = case.measured.get("tpot_ms"), case.measured.get("ttft_ms")
     if tpot is None or ttft is None:
@@ -30,4 +32,8 @@ def flag(case: ServingCase) -> str:
     held = float(largest_batch(provider, provider.engine, case.input, case.output))
     if ttft / 1e3 > QUEUED * answer_s and held >= case.concurrency:
         return "clients queued though memory holds them all: the engine's batch limit is not stated"
+    if rate * answer_s * HALF_EMPTY < min(held, case.concurrency):
+        return (
+            "clients queued though memory holds twice as many as ran: the engine's batch limit is not stated"
+        )
     return ""

@@ -39,7 +39,7 @@ _SHARED = (
         0.7,
         0.3,
         1.0,
-        "share of memory bandwidth in reading the experts that tokens touch",
+        "share of memory bandwidth in reading the experts that tokens touch, on Blackwell",
     ),
     ("kv_efficiency", 0.7, 0.3, 1.0, "share of memory bandwidth in reading keys and values"),
     (
@@ -54,10 +54,27 @@ _SHARED = (
         0.6,
         0.5,
         1.0,
-        "rate of grouped products over the kernels' curves (on Blackwell those of plain products)",
+        "rate of grouped products over the curves of plain products, on Blackwell",
+    ),
+    # Starts and widths: the memory-bound and compute-bound halves of the measured times of grouped products on H100.
+    (
+        "older_expert_efficiency",
+        0.78,
+        0.1,
+        1.0,
+        "share of memory bandwidth in reading touched experts before Blackwell",
+    ),
+    (
+        "older_expert_compute_efficiency",
+        0.7,
+        0.2,
+        1.0,
+        "rate of grouped products over the kernels' curves before Blackwell",
     ),
     ("block_efficiency", 0.9, 0.3, 1.0, "rate of products with block-scaled FP8 over the roofline's"),
-    ("collective_factor", 1.0, 0.5, _INF, "time of an engine's all-reduces and exchanges over NCCL's"),
+    ("fp4_efficiency", 0.9, 0.3, 1.0, "rate of dense products in NVFP4 over the roofline's"),
+    ("collective_factor", 1.0, 0.5, _INF, "time of an engine's all-reduces over NCCL's"),
+    ("exchange_factor", 1.0, 0.5, _INF, "time of an engine's exchanges between expert ranks over NCCL's"),
     (
         "widening_efficiency",
         0.7,

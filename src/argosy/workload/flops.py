@@ -110,10 +110,11 @@ def _layer_weights(model: ModelArchitecture, kind: str) -> float:
     if mla:
         qk = mla.qk_nope_head_dim + mla.qk_rope_head_dim
         queries = model.heads * qk
-        attention = h * mla.q_lora_rank + mla.q_lora_rank * queries if mla.q_lora_rank else h * queries
+        attention = indexer_weights(model)
+        attention += h * mla.q_lora_rank + mla.q_lora_rank * queries if mla.q_lora_rank else h * queries
         attention += h * (mla.kv_lora_rank + mla.qk_rope_head_dim)
         attention += mla.kv_lora_rank * model.heads * (mla.qk_nope_head_dim + mla.v_head_dim)
-        attention += model.heads * mla.v_head_dim * h + indexer_weights(model)
+        attention += model.heads * mla.v_head_dim * h
     else:
         gates = 2 if model.attention_gate else 1
         attention = h * model.head_dim * ((1 + gates) * model.heads + 2 * model.kv_heads)

@@ -176,7 +176,7 @@ def _latent_attention(model: ModelArchitecture) -> LayerParameters:
     h, heads = model.hidden, model.heads
     query_width = heads * (mla.qk_nope_head_dim + mla.qk_rope_head_dim)
     rank = mla.q_lora_rank
-    down = h * (mla.kv_lora_rank + mla.qk_rope_head_dim) + mla.kv_lora_rank
+    down = float(h * (mla.kv_lora_rank + mla.qk_rope_head_dim) + mla.kv_lora_rank)
     down += h * rank + rank if rank else 0
     up = (rank or h) * query_width + mla.kv_lora_rank * heads * (mla.qk_nope_head_dim + mla.v_head_dim)
     output = heads * mla.v_head_dim * h
