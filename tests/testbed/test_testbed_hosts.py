@@ -59,13 +59,13 @@ def test_without_namespaces_the_loopback_is_said(monkeypatch):
         "run_ranks",
         lambda one, seats, cases, repeats: [{"times_s": [0.1], "right": True} for _ in cases],
     )
-    answer = experiment.collectives(("flat",), 1 << 20)
+    answer = experiment.collectives([fabric("flat", 1 << 20)])
     assert (answer["hosts"], answer["reason"]) == ("loopback", "not permitted")
     assert all(row["predicted_time_s"] is None for row in answer["rows"])
 
 
 def test_hosts_are_gone_after_an_exception(real):
-    with pytest.raises(RuntimeError, match="stop"), hosts.Hosts(Wiring.of(pair(1 << 20))) as made:
+    with pytest.raises(RuntimeError, match="stop"), hosts.Hosts(Wiring.of(pair())) as made:
         assert sorted(own()) == sorted(made.namespaces)
         assert set(counters(made.namespaces)[made.namespaces[0]]) == {"lo", "eth0"}
         raise RuntimeError("stop")
@@ -77,7 +77,7 @@ import sys, time
 from argosy.testbed.fabrics import pair
 from argosy.testbed.hosts import Hosts
 from argosy.testbed.wiring import Wiring
-with Hosts(Wiring.of(pair(1 << 20))) as made:
+with Hosts(Wiring.of(pair())) as made:
     print(made.prefix, flush=True)
     time.sleep(600)
 """
@@ -109,7 +109,7 @@ def test_a_small_ring_really_runs(real):
 
 
 def test_a_long_cable_takes_its_time(real):
-    with hosts.Hosts(Wiring.of(replace(pair(1 << 20), delay_s={0: 0.05}))) as made:
+    with hosts.Hosts(Wiring.of(replace(pair(), delay_s={0: 0.05}))) as made:
         source = made.namespaces[0]
         script = (
             "import socket,sys,time\n"

@@ -116,7 +116,7 @@ def test_two_sites_are_one_long_cable_apart():
 
 
 def test_the_scale_divides_rates():
-    assert pair(SIZE, 8000.0).graph.rate == pytest.approx(50e6)
+    assert pair(8000.0).graph.rate == pytest.approx(50e6)
 
 
 def test_an_unknown_fabric_is_told_what_there_is():

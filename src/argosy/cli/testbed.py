@@ -17,6 +17,12 @@ HEAD = "testbed-collectives"
 
 @app.command("collectives")
 def collectives(
+    scenario: Annotated[
+        Path | None,
+        typer.Argument(
+            help="A fleet of at most 16 accelerators; else the fabrics of --fabric.", show_default=False
+        ),
+    ] = None,
     fabric: Annotated[
         str,
         typer.Option(
@@ -28,7 +34,11 @@ def collectives(
     ] = "8 MiB",
     scale: Annotated[
         float | None,
-        typer.Option("--scale", min=1000.0, help="400 Gb/s is divided by this. Default: 4000, 100 Mb/s."),
+        typer.Option(
+            "--scale",
+            min=1000.0,
+            help="Rates are divided by this. Default: a card has 100 Mb/s; of a scenario all cards 400.",
+        ),
     ] = None,
     repeats: Annotated[
         int, typer.Option("--repeats", min=1, max=20, help="Measured runs of every case.")
@@ -49,10 +59,13 @@ def collectives(
     """
     from argosy.cli.fabric.head import head
     from argosy.testbed.experiment import collectives as run
-    from argosy.testbed.fabrics import BUILDERS
+    from argosy.testbed.fabrics import BUILDERS, chosen
 
     names = tuple(BUILDERS) if fabric == "all" else tuple(word.strip() for word in fabric.split(","))
-    answer = run(names, _bytes(size), scale, repeats, say=lambda line: print(line, file=sys.stderr))
+    wanted = (
+        chosen(names, _bytes(size), scale) if scenario is None else [_fleet(scenario, _bytes(size), scale)]
+    )
+    answer = run(wanted, repeats, say=lambda line: print(line, file=sys.stderr))
     answer = {**head(HEAD), **answer}
     if report is not None:
         from argosy.report.testbed import write_page
@@ -74,6 +87,18 @@ def clean() -> None:
     print(f"removed {len(found)} namespaces" if found else "nothing was left")
 
 
+def _fleet(path: Path, size: int, scale: float | None) -> Any:
+    """The compute fabric of a scenario's fleet."""
+    from dataclasses import replace
+
+    from argosy import load
+    from argosy.planning.context import context
+    from argosy.testbed.fabrics import of_fleet
+
+    found = of_fleet(context(load(path)).fleet, size)
+    return found if scale is None else replace(found, scale=scale)
+
+
 def _bytes(text: str) -> int:
     from argosy.cli.fabric import words
 
@@ -89,13 +114,15 @@ def _show(answer: dict[str, Any]) -> None:
     from rich.console import Console
     from rich.table import Table
 
-    from argosy.report.testbed import COLUMNS, cells, verdict
+    from argosy.report.testbed import COLUMNS, RATIO, cells, verdict
 
     console = Console(highlight=False)
     console.print(verdict(answer), style="bold", soft_wrap=True)
-    table = Table(*COLUMNS, box=SIMPLE_HEAD, pad_edge=False)
+    kept = [number for number, name in enumerate(COLUMNS) if name != RATIO]
+    table = Table(*(COLUMNS[number] for number in kept), box=SIMPLE_HEAD, pad_edge=False)
     for row in answer["rows"]:
-        table.add_row(*cells(row))
+        texts = cells(row)
+        table.add_row(*(texts[number] for number in kept))
     console.print(table)
     for note in answer["notes"]:
         console.print(f"· {note}", soft_wrap=True)

@@ -10,41 +10,34 @@ from typing import Any
 import numpy as np
 
 from argosy.testbed import hosts as machine
-from argosy.testbed.fabrics import BUILDERS, SITE_DELAY_S, Case, Fabric, fabric, one_group, pair
+from argosy.testbed.fabrics import CARD_BPS, SITE_DELAY_S, Case, Fabric, fabric, one_group, pair
 from argosy.testbed.hosts import Hosts
 from argosy.testbed.launch import REPEATS, as_plan, run_ranks
 from argosy.testbed.predict import Baseline, Prediction, predict, ring_bytes
 from argosy.testbed.wiring import BURST_BYTES, MTU, Wiring
 
-BYTES = 8 << 20
 BASELINE_BYTES = 4 << 20
 HEADROOM_BYTES = 4 << 20
 BANDWIDTH_BOUND = 0.05  # most latency in a predicted time that is still held to its bar
 
 
 def collectives(
-    names: Sequence[str] = tuple(BUILDERS),
-    size: int = BYTES,
-    scale: float | None = None,
+    fabrics: Sequence[Fabric],
     repeats: int = REPEATS,
     say: Callable[[str], None] = lambda line: None,
 ) -> dict[str, Any]:
-    """Run the cases of fabrics of BUILDERS and hold them against the flow simulator; the payload of `argosy testbed
-    collectives`, without its head. `size`: bytes of the larger cases; `scale`: by which rates are divided; None: the
-    fabrics' own. Without namespaces the collectives run on the loopback, and nothing is predicted. DesignError for a name,
+    """Run the cases of fabrics of one scale and hold them against the flow simulator; the payload of `argosy testbed
+    collectives`, without its head. Without namespaces the collectives run on the loopback, and nothing is predicted.
     TestbedError where a program fails.
     """
-    fabrics = [fabric(name, size) for name in names]
-    if scale is not None:
-        fabrics = [replace(one, scale=scale) for one in fabrics]
     reason = machine.why_not()
     if reason is not None:
         say(f"plain processes on the loopback: {reason}")
         return _on_loopback(fabrics, repeats, reason)
     say("baseline: two hosts on one switch")
-    base, told = baseline(fabrics[0].scale, repeats)
+    base, told = baseline(fabrics[0], repeats)
     say("headroom: eight hosts without tc")
-    room = headroom(fabrics[0].scale, told["share_of_wire"])
+    room = headroom(told)
     rows = []
     for one in fabrics:
         say(f"{one.name}: {len(one.cases)} cases on {one.topology.cables.hosts} hosts")
@@ -54,7 +47,7 @@ def collectives(
         "hosts": "namespaces",
         "reason": None,
         "machine": machine.machine(),
-        "scale": fabrics[0].scale,
+        "scale": {one.name: one.scale for one in fabrics},
         "mtu_bytes": MTU,
         "bucket_bytes": BURST_BYTES,
         "repeats": repeats,
@@ -72,9 +65,11 @@ def collectives(
     }
 
 
-def baseline(scale: float, repeats: int = REPEATS) -> tuple[Baseline, dict[str, Any]]:
-    """Two hosts: the share of a link's rate that a large message gets, and a small one's seconds one way."""
-    two = pair(BASELINE_BYTES, scale)
+def baseline(one: Fabric, repeats: int = REPEATS) -> tuple[Baseline, dict[str, Any]]:
+    """Two hosts, their links as fast as the cards of `one`: the share of a link's rate that a large message gets, and a
+    small one's seconds one way.
+    """
+    two = pair(CARD_BPS / float(one.graph.rate[one.graph.endpoints.up].min()))
     with Hosts(Wiring.of(two)) as hosts:
         row = run_ranks(two, hosts, [{"algorithm": "exchange", "bytes": BASELINE_BYTES}], repeats)[0]
     small = statistics.median(row["small_s"]) / 2
@@ -90,17 +85,16 @@ def baseline(scale: float, repeats: int = REPEATS) -> tuple[Baseline, dict[str, 
     }
 
 
-def headroom(scale: float, share: float) -> dict[str, Any]:
+def headroom(told: Mapping[str, Any]) -> dict[str, Any]:
     """What the machine moves when nothing is shaped, over what the shaped ring asks of it: well above 1, or the cores are
     what is measured.
     """
-    shaped = replace(fabric("flat", HEADROOM_BYTES), scale=scale)
-    free = replace(shaped, shaped=False)
+    free = replace(fabric("flat", HEADROOM_BYTES), shaped=False)
     case = Case("ring", HEADROOM_BYTES, one_group(free.ranks))
     with Hosts(Wiring.of(free)) as hosts:
         row = run_ranks(free, hosts, as_plan(free, [case]))[0]
     got = ring_bytes(free.ranks, HEADROOM_BYTES) * free.ranks / statistics.median(row["times_s"])
-    asked = free.ranks * float(shaped.graph.rate[0]) / 8 * share
+    asked = free.ranks * told["rate_bps"] / 8 * told["share_of_wire"]
     return {"bytes_per_s": got, "asked_bytes_per_s": asked, "ratio": got / asked}
 
 

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
 
+import numpy as np
+
+from argosy.fabric.fleet import NOT_TREES, fleet_topology
 from argosy.fabric.linkgraph import LinkGraph, link_graph
 from argosy.fabric.names import node_names
 from argosy.fabric.routing import Routes, routes_for
@@ -13,6 +17,7 @@ from argosy.fabric.topologies import Design, DesignError, Topology, build
 MOST_RANKS = 16  # processes of one machine; more would measure its cores
 CARD_BPS = 400e9
 SCALE = 4000.0  # 400 Gb/s becomes 100 Mb/s: two cores forward several times that (`experiment.headroom`)
+FLEET_BPS = 400e6  # of all cards of a scenario's fleet together: messages inside hosts take cores too
 SITE_DELAY_S = 0.02  # one way between two sites: 40 ms there and back, some 4,000 km of fibre
 
 
@@ -61,8 +66,6 @@ class Fabric:
     @property
     def graph(self) -> LinkGraph:
         """The links at their scaled rates (bit/s), degraded ones with what is left. A cable is links 2c and 2c + 1."""
-        import numpy as np
-
         graph = link_graph(self.topology.cables)
         share = np.array([self.degraded.get(int(cable), 1.0) for cable in graph.cable])
         return graph.with_rates(share / self.scale)
@@ -73,8 +76,6 @@ class Fabric:
 
     def delay_of(self, source: int, end: int) -> float:
         """Seconds one way that the cables from one endpoint to another add."""
-        import numpy as np
-
         paths = self.routes().paths(np.array([source]), np.array([end]), "static")
         return float(sum(self.delay_s.get(int(link) // 2, 0.0) for link in paths.links))
 
@@ -121,8 +122,6 @@ def _oversubscribed(size: int) -> Fabric:
 
 def _degraded(size: int) -> Fabric:
     """Four leaves, two spines; the cable over which host 2's leaf is left for host 3 keeps half its rate."""
-    import numpy as np
-
     topology = build(Design("fat-tree", 8, 1, 4, CARD_BPS, tiers=2))
     whole = Fabric("degraded", topology, 1, ())
     up = whole.routes().paths(np.array([1]), np.array([2]), "static").links[1]
@@ -165,6 +164,40 @@ def fabric(name: str, size: int) -> Fabric:
     return BUILDERS[name](size)
 
 
-def pair(size: int, scale: float = SCALE) -> Fabric:
+def of_fleet(fleet: Any, size: int) -> Fabric:
+    """The compute fabric of a small fleet (spec.Fleet), all its cards together scaled to FLEET_BPS. DesignError for one that has
+    more ranks than a machine runs, or no host whose accelerators have a card each.
+    """
+    topology = fleet_topology(fleet, fleet.compute_fabric)
+    design = topology.design
+    each = design.accelerators_per_host or design.nics_per_host
+    ranks = topology.cables.hosts * each
+    if design.topology in NOT_TREES:
+        raise DesignError(
+            f"a {design.topology} has no cards to make interfaces of; write a fat-tree or rails"
+        )
+    if topology.problems:
+        raise DesignError(f"the fabric does not close: {'; '.join(topology.problems)}")
+    if ranks > MOST_RANKS:
+        raise DesignError(
+            f"{ranks} accelerators are too many for one machine; write a fleet of at most {MOST_RANKS}"
+        )
+    if design.nics_per_host != each or design.card_ports != 1:
+        raise DesignError(
+            f"hosts of {each} accelerators and {design.nics_per_host} cards: the testbed gives each accelerator one card"
+        )
+    everyone = one_group(ranks)
+    tree = "hierarchical-serial" if each > 1 else "double-tree"
+    cases = (Case("ring", size, everyone), Case(tree, size, everyone))
+    return Fabric("scenario", topology, each, cases, design.rate * ranks / FLEET_BPS)
+
+
+def chosen(names: Sequence[str], size: int, scale: float | None = None) -> list[Fabric]:
+    """Fabrics of BUILDERS by name, at another scale if one is given. DesignError for another name."""
+    found = [fabric(name, size) for name in names]
+    return found if scale is None else [replace(one, scale=scale) for one in found]
+
+
+def pair(scale: float = SCALE) -> Fabric:
     """Two hosts on one switch: the baseline from which the share of the wire and the latency are measured."""
     return Fabric("pair", build(Design("fat-tree", 2, 1, 4, CARD_BPS, tiers=1)), 1, (), scale)

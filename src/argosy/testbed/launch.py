@@ -60,8 +60,8 @@ def as_plan(fabric: Fabric, cases: Sequence[Case]) -> list[dict[str, Any]]:
             "algorithm": case.algorithm,
             "bytes": case.bytes,
             "groups": orders(fabric, case),
-            "pieces": piece_count(fabric),
-            "slices": SLICES,
+            "pieces": piece_count(fabric, case),
+            "slices": max(1, SLICES // fabric.accelerators),  # rings run side by side, too
             "at_once": AT_ONCE,
         }
         for case in cases

@@ -12,12 +12,12 @@ from argosy.fabric.topologies import DesignError
 from argosy.fabric.wires import Wires
 from argosy.testbed.fabrics import Case, Fabric
 
-PIECES = 64  # on each tree: of what is pipelined
-FAR_PIECES = (
-    16  # the same where a cable is long: those under way have to fill it (500 kB at 100 Mb/s and 40 ms)
-)
+PIECES = 64  # on each tree, at most: of what is pipelined
+PIECE_BYTES = (
+    32 << 10
+)  # at least: smaller ones cost cores, and those under way have to fill a long cable (500 kB)
 AT_ONCE = 16  # pieces under way on both trees: 8 each, as NCCL's buffers hold (NCCL_STEPS); more would only queue up
-SLICES = 4  # of a ring's blocks, which follow each other
+SLICES = 4  # messages under way in a ring's round: slices of its blocks, over all rings
 HOT = 0.02  # links within this of the busiest are as hot
 
 
@@ -63,7 +63,7 @@ def predict(fabric: Fabric, case: Case, baseline: Baseline) -> Prediction:
     found = schedule(wires, network, "all_reduce", case.algorithm, case.bytes, np.array(case.groups))
     if found is None:
         raise DesignError(f"{case.algorithm} does not fit groups {case.groups} of {fabric.name}")
-    piece_s = 1 / piece_count(fabric) / (_card(fabric) * baseline.share)
+    piece_s = 1 / piece_count(fabric, case) / (_card(fabric) * baseline.share)
     latency = _latency(found, np.array(delays) + baseline.message_s, piece_s)
     wire = found.wire_s(baseline.share, baseline.share)
     carried = link_bytes(wires, found, fabric.accelerators)
@@ -98,9 +98,10 @@ def _card(fabric: Fabric) -> float:
     return float(graph.rate[graph.endpoints.up].min()) / 8
 
 
-def piece_count(fabric: Fabric) -> int:
-    """Pieces into which what is pipelined on a tree is cut."""
-    return FAR_PIECES if fabric.delay_s else PIECES
+def piece_count(fabric: Fabric, case: Case) -> int:
+    """Pieces into which what is pipelined is cut: on each of two trees, half of a rank's share of the message."""
+    half = case.bytes // (case.domain or fabric.accelerators) // 2
+    return int(np.clip(half // PIECE_BYTES, 1, PIECES))
 
 
 def _latency(found: Schedule, hop_s: np.ndarray, piece_s: float) -> float:
