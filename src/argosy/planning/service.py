@@ -24,6 +24,8 @@ from argosy.workload import count
 
 AVAILABILITY = 0.999
 """Share of the time in which the needed replicas are up, where the scenario promises nothing: an assumption."""
+MOST_SYNTHETIC = 3_000_000
+"""Requests of a synthetic trace at most (but a minute of them), where no duration is given."""
 SYNTHETIC_REQUESTS = 20_000
 """Requests of a synthetic trace at least, as far as an hour has them: percentiles of one in a hundred rest on two hundred."""
 
@@ -55,17 +57,18 @@ def traces(given: Serving, seeds: tuple[int, ...]) -> list[Requests]:
     """The requests of a service, for each seed."""
     traffic = given.traffic
     if traffic.trace is not None:
-        named = read_trace(Path(traffic.trace), given.name, given.context)
+        named = read_trace(Path(traffic.trace), given.name, given.longest)
         return [named.faster(traffic.speed)] * len(seeds)
     assert traffic.rate is not None and traffic.input is not None and traffic.output is not None
     shape = Synthetic(
         traffic.rate, traffic.cv, _shapes(traffic.input), _shapes(traffic.output), traffic.diurnal,
-        traffic.prefix_share, traffic.priorities, longest=given.context // 2 if given.context else 2**31,
+        traffic.prefix_share, traffic.priorities, longest=given.longest or 2**31,
     )  # fmt: skip
     horizon = traffic.duration
     if horizon is None:
         enough = SYNTHETIC_REQUESTS / traffic.rate
         horizon = DAY_S if traffic.diurnal else min(max(enough, 600.0), 3600.0)
+        horizon = horizon if traffic.diurnal else max(min(horizon, MOST_SYNTHETIC / traffic.rate), 60.0)
     found = [made(shape, horizon, each) for each in seeds]
     if not all(len(each) for each in found):
         message = f"a rate of {traffic.rate:g} req/s has no request in {horizon:g} s"

@@ -188,8 +188,8 @@ def _shortest(asked: Service, sized: Sized) -> str:
     gpus = max(pool.provider.gpus for pool in sized.option.kinds)
     alone = [each for each in asked.failures.domains if each.gpus >= gpus and each.places == 1]
     if alone and asked.spares is None and asked.accelerators is None:
-        names = ", ".join(each.name for each in alone)
-        return f"all replicas share one {names}, which no spare replica outlives: a fleet with several of it would"
+        names = " and one ".join(each.name for each in alone)
+        return f"all replicas share one {names}: when it fails, no spare is left; a fleet that spans several would raise it"
     return "more spares, a shorter repair or smaller replicas would raise it"
 
 
@@ -206,6 +206,10 @@ def _lagging(sized: Sized) -> str:
 def _nothing(given: Serving, found: Found) -> Verdict:
     reasons = [f"{given.name}: {fault}" for fault in found.faults]
     ranked = sorted(found.excluded.items(), key=lambda item: -item[1])
-    reasons = reasons or [f"{given.name}: ways out: {many}: {reason}" for reason, many in ranked]
-    binding = "physical floor" if found.faults else "accelerators"
+    told = [f"{given.name}: {many} of {found.evaluated} layouts: {reason}" for reason, many in ranked]
+    memory = bool(ranked) and all("memory" in reason for reason in found.excluded)
+    if memory:
+        told.append(f"{given.name}: more or larger accelerators, or narrower formats, would hold it")
+    reasons = reasons or told
+    binding = "physical floor" if found.faults else "memory" if memory else "accelerators"
     return Verdict("infeasible", binding, None, tuple(reasons))

@@ -89,7 +89,9 @@ def subject(scenario: Scenario, job: str | None = None, storage_bytes_per_s: flo
     names = [given.name for given in scenario.training]
     if not names or (job is not None and job not in names):
         raise FactError(
-            f"no training job {job or ''!r} to simulate; the scenario has: {', '.join(names) or 'none'}"
+            f"no training job {job!r} to simulate; the scenario has: {', '.join(names)}"
+            if job and names
+            else f"{scenario.name} has no training job to simulate; add training:, or ask argosy serving or argosy schedule"
         )
     setting = context(scenario)
     planned = laid_out(setting, scenario.training[names.index(job) if job else 0])

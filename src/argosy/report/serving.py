@@ -74,8 +74,8 @@ def sentences(entry: Mapping[str, Any]) -> list[str]:
         f"{write.count(traffic['output_tokens_mean'])} out",
         f"  {_money(entry)}",
         f"  one replica fails every {_every(fails['replica_mtbf_s'])}; those needed are up "
-        f"{write.percent(fails['reached_availability'], 3)} of the time"
-        f"{_together(fails)}, {write.percent(fails['promised_availability'], 3)} asked for",
+        f"{_nines(fails['reached_availability'])} of the time"
+        f"{_together(fails)}, {_nines(fails['promised_availability'])} asked for",
         f"  evidence: {replica['grade']}; one iteration {write.duration(replica['step_time_s']['nominal'])} "
         f"(90 %: {write.duration(replica['step_time_s']['p05'])} – {write.duration(replica['step_time_s']['p95'])}) "
         "at the largest batch",
@@ -120,6 +120,14 @@ def _money(entry: Mapping[str, Any]) -> str:
 
 def _time(seconds: float | None) -> str:
     return "never" if seconds is None else write.duration(seconds)
+
+
+def _nines(share: float) -> str:
+    """A share near one with as many digits as tell it from one: `99.9 %`, `99.99996 %`."""
+    digits = 1
+    while digits < 9 and 100.0 - share * 100.0 < 5.0 * 10.0**-digits:
+        digits += 1
+    return write.percent(share, digits)
 
 
 def _together(fails: Mapping[str, Any]) -> str:

@@ -109,11 +109,11 @@ def _mean(trees: Sequence[Ledger]) -> Ledger:
 def autoscaler_gap(service: Service, sized: Sized, whole_gpus: int) -> dict[str, Any]:
     """GPU-seconds held against those of an autoscaler that knows the future and may hold fractions of replicas.
 
-    By slots of a minute, while requests arrive (the run-out after the last one is nobody's lag): the bound is demand ÷ fluid capacity; whole replicas and nodes add `fragmentation`; the
-    replicas that keep promises under bursts within a slot add `objective_slack` (the scaling target's room, or what the
-    fixed fleet needs at its busiest slot); what is held beyond, because demand was seen or let go too late (never, with
-    a fixed fleet), is `lag`; spares, or with an autoscaler replicas that are down, are `redundancy`. The parts sum to the gap; a
-    negative lag says that too little was held.
+    By slots of a minute, while requests arrive (the run-out after the last one is nobody's lag): the bound is demand ÷ fluid
+    capacity; whole replicas and nodes add `fragmentation`; the replicas that keep promises under bursts within a slot add
+    `objective_slack` (the scaling target's room, or what the fixed fleet needs at its busiest slot); what is held beyond, because
+    demand was seen or let go too late (never, with a fixed fleet), is `lag`; spares, or with an autoscaler those that are down,
+    are `redundancy`. The parts sum to the gap; a negative lag says that too little was held.
     """
     run, option = sized.runs[0], sized.option
     horizon = run.requests.horizon_s

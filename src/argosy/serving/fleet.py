@@ -142,7 +142,7 @@ class FleetRun:
 
     def while_open_s(self, pool: int, *states: str) -> float:
         """Replica-seconds of a pool in states of STATES while requests arrive: without the run-out after the horizon, in
-        which a short trace empties the fleet. From the time series; exact where every state is asked of a fleet that does not scale.
+        which a short trace empties the fleet. From the time series; exact for all states of a fleet that does not scale.
         """
         horizon, series = self.requests.horizon_s, self.series[pool]
         if self.pools[pool].scaling is None and set(states) >= set(STATES[1:]):

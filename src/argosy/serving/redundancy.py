@@ -13,8 +13,8 @@ MOST_TIMES = 4
 
 @dataclass(frozen=True)
 class Standing:
-    """A failure domain that replicas share: it holds up to `replicas` of them, is up a share `availability` of the time, and the
-    fleet has `places` of it, over which replicas are spread evenly (0: they fill one after another).
+    """A failure domain that replicas share, up a share `availability` of the time: it holds `replicas` of them, filled one after
+    another, or, where the fleet has `places` of it (> 0), as many as come to each when they are spread evenly.
     """
 
     replicas: int
@@ -23,8 +23,7 @@ class Standing:
 
     def holds(self, count: int) -> int:
         """Replicas of one domain when `count` stand in all."""
-        even = -(-count // self.places) if self.places else self.replicas
-        return max(min(self.replicas, even), 1)
+        return max(-(-count // self.places) if self.places else self.replicas, 1)
 
 
 @dataclass(frozen=True)

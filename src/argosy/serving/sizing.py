@@ -17,6 +17,8 @@ from argosy.serving.traffic import Requests
 
 TRIAL_REQUESTS = 60_000
 """Requests of the busiest stretch on which fleets are compared; the answer is then run on the whole trace."""
+LEAST_S = 60.0
+"""Seconds of a run at least, however many requests they have: in less, batches would not fill."""
 TRIAL_S = 120.0
 """Seconds of that stretch at least."""
 WHOLE_REQUESTS = 600_000
@@ -67,13 +69,14 @@ class Service:
     def whole(self) -> list[Requests]:
         """Each trace, or its busiest stretch where it is too long to be run."""
         most = WHOLE_REQUESTS * (3 if self.scaling is not None else 1)
-        return [busiest(trace, most) for trace in self.traces]
+        return [busiest(trace, max(most, int(trace.rate_per_s * LEAST_S))) for trace in self.traces]
 
     def trial(self) -> list[Requests]:
         """The busiest stretch of each trace on which fleets are compared: long enough for batches to fill."""
         enough = [max(TRIAL_REQUESTS, int(trace.rate_per_s * TRIAL_S)) for trace in self.traces]
         return [
-            busiest(trace, min(many, WHOLE_REQUESTS)) for trace, many in zip(self.traces, enough, strict=True)
+            busiest(trace, min(many, max(WHOLE_REQUESTS, int(trace.rate_per_s * LEAST_S))))
+            for trace, many in zip(self.traces, enough, strict=True)
         ]
 
 

@@ -88,7 +88,7 @@ def made(shape: Synthetic, horizon_s: float, seed: int = 0, most: int | None = N
 
     Gaps: gamma for cv ≤ 1 (1: Poisson), balanced hyper-exponential above; the hourly factors stretch the clock, so that a
     factor of zero has no arrivals; the mean rate is over a whole day. Lengths: lognormal by mean and cv, at least one token;
-    a mix draws prompt and answer of one part together where both have as many parts.
+    a mix draws prompt and answer of one part together where both have as many parts; prompt and answer are `longest` at most.
     """
     stream = np.random.default_rng([seed, 1])
     want = shape.rate_per_s * horizon_s
@@ -103,6 +103,9 @@ def made(shape: Synthetic, horizon_s: float, seed: int = 0, most: int | None = N
         parts[1] = parts[0]
     prompts = _lengths(stream, shape.inputs, parts[0], shape.longest)
     answers = _lengths(stream, shape.outputs, parts[1], shape.longest)
+    # the few draws beyond the model's limit are cut: the prompt so that an answer fits, of at least its half
+    prompts = np.minimum(prompts, np.maximum(shape.longest - answers, (shape.longest + 1) // 2))
+    answers = np.minimum(answers, np.maximum(shape.longest - prompts, 1))
     prefix = np.floor(prompts * shape.prefix_share).astype(np.int64)
     classes = np.zeros(len(at), np.int64)
     if shape.priorities:

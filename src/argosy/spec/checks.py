@@ -23,6 +23,7 @@ def faults(tree: Node, data: dict[str, Any]) -> Iterator[Problem]:
     yield from failure_names(tree)
     yield from _pods(tree, data)
     yield from _jobs(tree, data)
+    yield from _one_name_each(tree, data)
     yield from _assertions(tree, data)
 
 
@@ -168,16 +169,10 @@ def _jobs(tree: Node, data: dict[str, Any]) -> Iterator[Problem]:
     jobs = data.get("training")
     fleet = data.get("fleet")
     count = _integer(fleet.get("count")) if isinstance(fleet, dict) else None
-    seen: dict[str, int] = {}
     for index, job in enumerate(jobs if isinstance(jobs, list) else [jobs]):
         if not isinstance(job, dict):
             continue
         base: Path_ = ("training", index) if isinstance(jobs, list) else ("training",)
-        name = str(job.get("name", "training"))
-        if name in seen:
-            message = f"the name {name!r} is taken by training.{seen[name]}"
-            yield tree.at((*base, "name"))[0].problem((*base, "name"), message, "give each job its own name")
-        seen.setdefault(name, index)
         layout = job.get("layout")
         if isinstance(layout, dict):
             yield from _layout(tree, (*base, "layout"), layout, count)
@@ -240,6 +235,22 @@ def _batch(tree: Node, base: Path_, stage: dict[str, Any], layout: dict[str, Any
         message = f"{number} sequences do not divide by dp {replicas} · micro_batch {micro}"
         instead = f"write {max(1, round(int(number) / share)) * share} sequences"
         yield tree.at(path)[0].problem(path, message, instead)
+
+
+def _one_name_each(tree: Node, data: dict[str, Any]) -> Iterator[Problem]:
+    """Jobs of a list have names of their own: reports, assertions and --service go by them."""
+    for section in ("training", "serving"):
+        jobs = data.get(section)
+        seen: dict[str, int] = {}
+        for index, job in enumerate(jobs if isinstance(jobs, list) else []):
+            if not isinstance(job, dict):
+                continue
+            name = str(job.get("name", section))
+            if name in seen:
+                path: Path_ = (section, index, "name")
+                message = f"the name {name!r} is taken by {section}.{seen[name]}"
+                yield tree.at(path)[0].problem(path, message, "give each job its own name")
+            seen.setdefault(name, index)
 
 
 def _assertions(tree: Node, data: dict[str, Any]) -> Iterator[Problem]:

@@ -100,6 +100,9 @@ class ModelArchitecture(BaseModel):
     )
     position: Literal["rope", "learned", "alibi", "none"] = "rope"
     learned_positions: int = Field(default=0, description="rows of a learned position table")
+    max_positions: int | None = Field(
+        default=None, gt=0, description="longest context that its makers state, in tokens (none: not stated)"
+    )
     parallel_block: bool = Field(
         default=False, description="attention and feed-forward read the same input (PaLM, Falcon, NeoX)"
     )
@@ -127,3 +130,8 @@ class ModelArchitecture(BaseModel):
         default=(), description="parts of the original that this description leaves out, each named"
     )
     source: str = ""
+
+    @property
+    def longest_context(self) -> int | None:
+        """Tokens of prompt and answer that the model takes together: stated, or rows of its position table; None: not known."""
+        return self.max_positions or self.learned_positions or None

@@ -37,6 +37,10 @@ class Lengths(Section):
 Mix = Annotated[tuple[Lengths, ...], OneOrMany]
 
 
+MOST_PER_S = 50_000
+MOST_REQUESTS = 20_000_000
+
+
 class Traffic(Section):
     """Requests, from a trace or from a rate and lengths."""
 
@@ -86,6 +90,23 @@ class Traffic(Section):
             )
         if self.priorities and min(self.priorities) <= 0:
             raise ValueError("priorities has a share that is not above 0; write shares such as [0.8, 0.2]")
+        return self
+
+    @model_validator(mode="after")
+    def _simulable(self) -> Traffic:
+        """As many requests as a run can have."""
+        factor = max(self.diurnal) * 24 / sum(self.diurnal) if self.diurnal else 1.0
+        if self.rate is not None and self.rate * factor > MOST_PER_S:
+            raise ValueError(
+                f"{self.rate * factor:,.0f} requests a second are more than the {MOST_PER_S:,} that are simulated; "
+                "give a part of the traffic, and multiply the fleet"
+            )
+        day = 86_400.0 if self.diurnal else 0.0
+        if self.rate is not None and self.rate * (self.duration or day) > MOST_REQUESTS:
+            raise ValueError(
+                f"{self.rate * (self.duration or day):,.0f} requests are more than the {MOST_REQUESTS:,} that a trace "
+                f"may have; write duration: {MOST_REQUESTS / self.rate:.0f} s or less"
+            )
         return self
 
 
@@ -261,7 +282,10 @@ class Serving(Section):
     )
     kv_precision: Format = setting("bf16", "format of the KV cache", "assumption: as trained")
     context: int | None = setting(
-        None, "longest prompt and answer together", "the model's own limit is not known here", gt=0
+        None,
+        "longest prompt and answer together, in tokens",
+        "the model's own limit, where it is known",
+        gt=0,
     )
     accelerators: Annotated[int | None, Word("auto")] = setting(
         None, "accelerators for this service", "as many as the objectives need", gt=0
@@ -291,6 +315,29 @@ class Serving(Section):
         "assumption: a year",
         gt=0,
     )
+
+    @property
+    def longest(self) -> int | None:
+        """Tokens of prompt and answer together that are served: as the scenario says, or the model's limit; None: not known."""
+        return self.context or self.model.longest_context
+
+    @model_validator(mode="after")
+    def _fits_the_model(self) -> Serving:
+        prompts, answers, most = self.traffic.input, self.traffic.output, self.longest
+        if prompts is None or answers is None or most is None:
+            return self
+        pairs = (
+            zip(prompts, answers, strict=True)
+            if len(prompts) == len(answers)
+            else ((p, a) for p in prompts for a in answers)
+        )
+        for prompt, answer in pairs:
+            if prompt.mean + answer.mean > most:
+                raise ValueError(
+                    f"traffic.input and output of {prompt.mean:,.0f} + {answer.mean:,.0f} tokens exceed the "
+                    f"{'context' if self.context else 'model'}'s {most:,}; shorten them, or raise context"
+                )
+        return self
 
 
 Services = Annotated[tuple[Serving, ...], OneOrMany]

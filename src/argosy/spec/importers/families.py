@@ -98,6 +98,7 @@ NAMES: dict[str, tuple[str, ...]] = {
     ),
     "vocab": ("padded_vocab_size", "vocab_size", "n_vocab"),
     "learned_positions": ("n_positions", "max_position_embeddings", "n_ctx"),
+    "max_positions": ("max_position_embeddings", "n_positions", "n_ctx", "max_seq_len", "seq_length"),
     "experts": ("n_routed_experts", "num_local_experts", "num_experts", "moe_num_experts", "n_experts"),
     "top_k": (
         "num_experts_per_tok",

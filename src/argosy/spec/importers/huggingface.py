@@ -163,6 +163,7 @@ class _Fields:
             "sliding_window": window,
             "windowed_layers": windowed,
             "learned_positions": self.whole_number("learned_positions") if learned else 0,
+            "max_positions": self._longest(),
             "mtp_modules": self.optional("mtp_modules") if self.get("use_mtp", True) else 0,
             "attention_gate": bool(self.text.get("attn_output_gate", False)),
             "not_modelled": omissions(self.whole, self.text, self.family, self.family in FAMILIES),
@@ -314,6 +315,17 @@ class _Fields:
             if not alibi:
                 given["learned_positions"] = self.whole_number("max_seq_len")
         return given
+
+    def _longest(self) -> int | None:
+        """The stated context: positions, stretched where YaRN is switched on; None where the file has no sensible number."""
+        scaling = self.text.get("rope_scaling") or self.text.get("rope_parameters")
+        found = [self.get("max_positions")]
+        if isinstance(scaling, Mapping) and "yarn" in (scaling.get("type"), scaling.get("rope_type")):
+            before, factor = scaling.get("original_max_position_embeddings"), scaling.get("factor")
+            if isinstance(before, int) and isinstance(factor, int | float):
+                found.append(before * factor)
+        known = [each for each in found if isinstance(each, int | float) and 1 <= each <= _LARGEST[""]]
+        return int(max(known)) if known else None
 
     def _norms(self) -> dict[str, Any]:
         """Norms on queries and keys, where the file says so."""
