@@ -218,9 +218,9 @@ def left_section(answers: list[dict[str, Any]]) -> list[str]:
         f"- The benchmark's clients send {PROMPTS_PER_CLIENT} requests each and all begin at once (the burst is in the mean"
         " time to first token).",
         "- The KV cache is FP8 where NVIDIA's checkpoints (NVFP4, per-tensor FP8) say so and, whatever the checkpoint, on"
-        " Blackwell (there every fitted group of closed-loop rows is told better so); else BF16, the engines' default: block-scaled FP8 and"
-        " MXFP4 on Hopper. Llama 4 in FP8 has BF16 (fitted rows of both models on H100: an error of 45 % becomes 5 % at Scout,"
-        " all eight lengths). Prompts find nothing in a prefix cache.",
+        " Blackwell (there every fitted group of closed-loop rows is told better so); else BF16, the engines' default:"
+        " block-scaled FP8 and MXFP4 on Hopper. Llama 4 in FP8 has BF16 (fitted rows of both models on H100: an error of"
+        " 45 % becomes 5 % at Scout, all eight lengths). Prompts find nothing in a prefix cache.",
         "- Offline maxima run with trtllm-bench's own limits: at most 4,096 sequences, batch · (1 + ISL/OSL) tokens per"
         " iteration.",
         "- Engines have their documented defaults (`serving.engine.SETTINGS`), no speculative decoding, uniform routing.",
