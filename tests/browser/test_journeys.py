@@ -45,7 +45,7 @@ def test_plan_a_preset_move_a_slider_and_ask_why(watched):
     )
     page.keyboard.press("Escape")
     assert page.query_selector("dialog[open]") is None
-    page.click("#job-pretrain button.why >> nth=1")
+    page.click("#job-pretrain tr:has-text('MFU by 6·N') button.why")
     assert "accelerators.H100-SXM" in page.inner_text("dialog[open]")
     page.keyboard.press("Escape")
     watched.shot("plan")
@@ -81,6 +81,44 @@ def test_a_permalink_carries_the_scenario(watched):
     for name, part in (("Copy as Python", "argosy.loads"), ("Copy as command", "argosy plan scenario.yaml")):
         page.click(f"text={name}")
         until(page, "part => navigator.clipboard.readText().then(text => text.includes(part))", part)
+
+
+def test_a_damaged_permalink_says_so(watched):
+    for damaged in ("#/plan/AAAA", "#/plan/%ZZ", "#/plan/" + "A" * 100_000):
+        page = watched.page
+        page.goto("about:blank")
+        page.goto(f"{watched.address}/{damaged}")
+        whole(page)
+        assert "The link is damaged" in page.inner_text("#told")
+
+
+def test_another_machines_browser_works_by_the_token(chromium, tmp_path):
+    import subprocess
+    import sys
+
+    with subprocess.Popen(
+        [sys.executable, "-m", "argosy", "web", "--host", "0.0.0.0", "--port", "8397"],
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as server:
+        address = re.search(r"(http://)[^:]+(:8397/\?token=\S+)", server.stderr.readline())
+        url = f"{address[1]}127.0.0.1{address[2]}"
+        context = chromium.new_context()
+        page = context.new_page()
+        said = []
+        page.on("console", lambda message: said.append(message.text))
+        page.set_default_timeout(240_000)
+        page.goto(url)
+        whole(page)
+        assert said == []
+        other = context.new_page()  # by the cookie
+        other.set_default_timeout(240_000)
+        other.goto(url.partition("?")[0])
+        whole(other)
+        stranger = chromium.new_context().new_page()
+        assert stranger.goto(url.partition("?")[0]).status == 401
+        server.terminate()
+        context.close()
 
 
 def test_a_broken_scenario_says_where(watched):

@@ -116,3 +116,10 @@ def test_durations_take_the_unit_a_person_would(value, expected):
 )
 def test_dollars(value, expected):
     assert write.dollars(value) == expected
+
+
+def test_a_time_too_small_to_tell_is_none():
+    from argosy.report import text
+
+    assert [text.duration(value) for value in (0.0, 2e-91, -1e-17)] == ["0 s"] * 3
+    assert text.duration(4e-7) == "0.400 µs"

@@ -41,6 +41,12 @@ def test_fields_and_pages_have_their_words():
         assert f"page.{page}" in ENGLISH["words"] and f"{page}.js" in SCRIPTS
 
 
+def test_no_word_of_a_field_or_group_is_left_over():
+    fields = dict(re.findall(r'key: "(\w+)", group: "(\w+)"', SCRIPTS["fields.js"]))
+    asked = {f"field.{key}" for key in fields} | {f"group.{group}" for group in fields.values()}
+    assert asked == {key for key in ENGLISH["words"] if key.startswith(("field.", "group."))}
+
+
 def test_chinese_is_chinese():
     same = [key for key, text in CHINESE["words"].items() if text == ENGLISH["words"][key]]
     assert not same, same

@@ -88,7 +88,7 @@ def over_time(entry: Mapping[str, Any]) -> Chart | None:
         .encode(x=axis, y=alt.Y("rate:Q", title="arrivals per second"))
         .properties(width=WIDTH, height=110)
     )
-    return alt.vconcat(line, areas)
+    return alt.vconcat(line, areas).properties(title="Arrivals, and the replicas that answer them")
 
 
 def front(entry: Mapping[str, Any]) -> Chart | None:
@@ -109,8 +109,9 @@ def front(entry: Mapping[str, Any]) -> Chart | None:
             x=alt.X("gpus:Q", title="GPUs (spares apart)", scale=alt.Scale(zero=False)),
             y=alt.Y("ttft:Q", title="time to first token, p99 (s)", scale=alt.Scale(type="log")),
             color=alt.Color("kept:N", scale=colours, title=None),
+            tooltip=[alt.Tooltip("label:N", title="replica"), alt.Tooltip("gpus:Q", title="GPUs")],
         )
-        .properties(width=WIDTH, height=240)
+        .properties(width=WIDTH, height=240, title="The fleets that were compared")
     )
 
 

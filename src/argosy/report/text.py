@@ -54,7 +54,9 @@ def percent(fraction: float, decimals: int = 1) -> str:
 
 
 def duration(seconds: float) -> str:
-    """A time in the unit a person would use: `431 ms`, `4.52 s`, `12.1 min`, `3.1 h`, `78 days`."""
+    """A time in the unit a person would use: `431 ms`, `4.52 s`, `12.1 min`, `3.1 h`, `78 days`; 0 s below a picosecond."""
+    if abs(seconds) < 1e-12:
+        return "0 s"
     for limit, factor, unit in (
         (1e-3, 1e-6, "µs"),
         (1.0, 1e-3, "ms"),

@@ -52,6 +52,12 @@ class Guard:
         if not hosts and not token:
             raise ValueError("a server for other machines needs a token")
         self._app, self._limits, self._hosts, self._token = app, limits, hosts, token
+        # browsers heed the opener policy on this machine's own names and over TLS, and complain of it elsewhere
+        self._headers = {
+            name: value
+            for name, value in HEADERS.items()
+            if not token or name != "cross-origin-opener-policy"
+        }
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """One request."""
@@ -59,7 +65,7 @@ class Guard:
             await self._app(scope, receive, send)
             return
         headers = {key.decode("latin-1"): value.decode("latin-1") for key, value in scope["headers"]}
-        answer = _with_headers(send, self._cookie(scope))
+        answer = _with_headers(send, self._headers, self._cookie(scope))
         if refused := self._refusal(scope, headers):
             await _refuse(answer, *refused)
             return
@@ -123,12 +129,12 @@ def _asked(scope: Scope) -> str:
     return str(parse_qs(scope["query_string"].decode("latin-1")).get("token", [""])[0])
 
 
-def _with_headers(send: Send, cookie: str | None) -> Send:
+def _with_headers(send: Send, headers: dict[str, str], cookie: str | None) -> Send:
     async def answer(message: MutableMapping[str, Any]) -> None:
         if message["type"] == "http.response.start":
             given = {key.lower() for key, _ in message.get("headers", [])}
             added = [
-                (key.encode(), value.encode()) for key, value in HEADERS.items() if key.encode() not in given
+                (key.encode(), value.encode()) for key, value in headers.items() if key.encode() not in given
             ]
             added += [(b"set-cookie", cookie.encode("latin-1"))] if cookie else []
             message["headers"] = [*message.get("headers", []), *added]

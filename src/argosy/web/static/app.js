@@ -14,7 +14,9 @@ let leave = () => {};
 /** What the address asks for: a page, and what stands behind it. */
 function asked() {
   const [, page, ...rest] = location.hash.split("/");
-  return { page: PAGES.includes(page) ? page : "plan", rest: decodeURIComponent(rest.join("/")) };
+  let behind = rest.join("/");
+  try { behind = decodeURIComponent(behind); } catch { /* no such encoding: as it stands */ }
+  return { page: PAGES.includes(page) ? page : "plan", rest: behind };
 }
 
 async function show() {
@@ -22,6 +24,7 @@ async function show() {
   if (page === "plan" && rest) {
     const text = await unpacked(rest);
     if (text !== null) set(text);
+    state.damaged = text === null;
   }
   leave();
   leave = () => {};

@@ -20,7 +20,7 @@ export async function show(root) {
   const more = el("div", { id: "more" });
   root.replaceChildren(el("div", { class: "split" }, inputs.node, el("div", {}, copies(), told, result, more)));
   const ended = { value: false };
-  let timer = 0, busy = false, wanted = null;
+  let timer = 0, busy = false, wanted = null, searching = false;
 
   async function quick() { // one at a time, and only the latest
     if (!last || busy) return;
@@ -40,7 +40,9 @@ export async function show(root) {
     if (wanted !== null) quick();
   }
 
-  async function whole() {
+  async function whole() { // one at a time too: the other worker is for the quick answers
+    if (searching) return;
+    searching = true;
     const text = state.text;
     try {
       const found = await post("/plan", { text });
@@ -48,14 +50,18 @@ export async function show(root) {
       const before = last?.layouts;
       last = { layouts: Object.fromEntries(found.plan.training.map((job) => [job.name, job.stages.map((stage) => stage.layout)])), texts: new Set([text]) };
       result.replaceChildren(...answer(found));
-      told.replaceChildren(before && changed(before, last.layouts) ? word("searched.changed", { layouts: changed(before, last.layouts) }) : word("searched"));
+      told.replaceChildren(...(state.damaged ? [problems({ message: word("link.damaged") })] : []), before && changed(before, last.layouts) ? word("searched.changed", { layouts: changed(before, last.layouts) }) : word("searched"));
       extras(more, text, found.plan);
     } catch (failure) {
       if (text === state.text && !ended.value) told.replaceChildren(problems(failure));
+    } finally {
+      searching = false;
+      if (text !== state.text && !ended.value) { clearTimeout(timer); timer = setTimeout(whole, SETTLED); }
     }
   }
 
   const heard = () => {
+    state.damaged = false;
     inputs.show();
     wanted = state.text;
     quick();
@@ -64,6 +70,7 @@ export async function show(root) {
   };
   const stop = listen(heard);
   await inputs.show();
+  if (state.damaged) told.replaceChildren(problems({ message: word("link.damaged") }));
   whole();
   return () => { ended.value = true; clearTimeout(timer); stop(); };
 }

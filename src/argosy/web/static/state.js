@@ -1,6 +1,6 @@
 // What the pages share: the scenario's text, and who wants to hear of its change.
 
-export const state = { text: "", starts: {}, choices: {} };
+export const state = { text: "", starts: {}, choices: {}, damaged: false }; // damaged: the permalink that was opened
 const listeners = new Set();
 
 /** Call `heard(text)` whenever the text changes; returns how to stop. */
