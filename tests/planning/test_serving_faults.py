@@ -106,6 +106,27 @@ def test_no_training_to_simulate():
         subject(loads(ONE), None)
 
 
+def test_nothing_to_plan():
+    from argosy.facts import FactError
+    from argosy.planning import plan
+
+    text = ONE[: ONE.index("serving:")] + "scheduling: {load: 0.9}\n"
+    with pytest.raises(FactError, match=r"neither training nor services to plan; .* ask argosy schedule"):
+        plan(loads(text))
+
+
+def test_the_context_of_a_config_json():
+    from argosy.spec.importers.huggingface import from_config
+
+    config = {"model_type": "qwen2", "num_hidden_layers": 2, "hidden_size": 64, "num_attention_heads": 4,
+              "intermediate_size": 128, "vocab_size": 1000, "max_position_embeddings": 32768}  # fmt: skip
+    assert from_config(config).longest_context == 32768
+    yarn = {"type": "yarn", "factor": 4.0, "original_max_position_embeddings": 32768}
+    assert from_config({**config, "rope_scaling": yarn}).longest_context == 131072
+    for odd in (None, 1e30, -1, True, "32k"):
+        assert from_config({**config, "max_position_embeddings": odd}).longest_context is None
+
+
 def test_prompt_replicas_that_are_fixed_stay_so():
     """With accelerators given, what the fixed prompt replicas leave is for answers."""
     from argosy.planning.service import options

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from argosy.fabric import plan_fabric
+from argosy.facts import FactError
 from argosy.planning.context import Context, context
 from argosy.planning.hall import cable_problems, cabling
 from argosy.planning.job import JobPlan, check_format, plan_job
@@ -67,6 +68,10 @@ def plan(
     `services` training has the whole fleet. Raises FactError for names the catalog does not have; what cannot run is a
     verdict, not an error.
     """
+    if not scenario.training and not scenario.serving:
+        raise FactError(
+            f"{scenario.name} has neither training nor services to plan; add training: or serving:, or ask argosy schedule"
+        )
     setting = whole = context(scenario)
     if not scenario.training:
         return _services_alone(setting, seed, tell)

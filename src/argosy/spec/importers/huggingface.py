@@ -324,7 +324,8 @@ class _Fields:
             before, factor = scaling.get("original_max_position_embeddings"), scaling.get("factor")
             if isinstance(before, int) and isinstance(factor, int | float):
                 found.append(before * factor)
-        known = [each for each in found if isinstance(each, int | float) and 1 <= each <= _LARGEST[""]]
+        numbers = [each for each in found if isinstance(each, int | float) and not isinstance(each, bool)]
+        known = [each for each in numbers if 1 <= each <= _LARGEST[""]]
         return int(max(known)) if known else None
 
     def _norms(self) -> dict[str, Any]:
