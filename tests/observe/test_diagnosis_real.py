@@ -31,7 +31,9 @@ def test_eight_ranks_wait_for_rank_seven_and_nobody_is_blamed_by_sends() -> None
     assert any("rank 7 came last in 5 of 8" in note for note in answer["notes"])
     assert found.observed.alignment is not None
     spent = [float(trace.communication_s.sum()) for trace in found.observed.alignment.traces]
-    assert spent.index(min(spent)) == 7  # who is waited for has the least communication: to rank by it blames the victims
+    assert (
+        spent.index(min(spent)) == 7
+    )  # who is waited for has the least communication: to rank by it blames the victims
 
 
 def test_the_published_what_if_of_the_operation_table() -> None:

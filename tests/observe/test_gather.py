@@ -133,3 +133,10 @@ def test_every_reader_of_the_registry_is_there() -> None:
         reader = module._reader(name)
         assert callable(reader.read)
         assert not reader.looks_like(b"", Path("nothing"))
+
+
+def test_a_kernel_log_without_faults_is_told_as_such(tmp_path: Path) -> None:
+    lines = "".join(f"6,{3964 + i},{206764307 + i},-;nvidia-nvswitch2: open (major=510)\n" for i in range(9))
+    (tmp_path / "kmsg").write_text(lines)
+    (batch,) = gather([tmp_path])
+    assert batch.input.status == "ignored" and "no fault" in batch.input.problems[0].message

@@ -73,7 +73,7 @@ def test_a_cut_file_still_counts_as_far_as_it_goes(seeds: list[Path], tmp_path: 
         assert batch.input.events > 0, batch.input
 
 
-@pytest.mark.parametrize("size", [1 << 20, 300 << 20])
+@pytest.mark.parametrize("size", [1 << 20, pytest.param(300 << 20, marks=pytest.mark.slow)])
 def test_decompression_bombs_are_refused(tmp_path: Path, size: int) -> None:
     packer = zlib.compressobj(9, zlib.DEFLATED, 31)
     head = b'{"traceEvents": ['
@@ -197,9 +197,9 @@ for path in sorted(Path(sys.argv[1], "huge").iterdir()):
 """
 
 
-@pytest.mark.parametrize("size", [128 << 20, pytest.param(10 << 30, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("size", [64 << 20, pytest.param(10 << 30, marks=pytest.mark.slow)])
 def test_sparse_files_fill_no_memory(tmp_path: Path, size: int) -> None:
-    """Files of 10 GB (128 MB in the quick suite) that are all zeros behind a good beginning."""
+    """Files of 10 GB (64 MB in the quick suite, held to four times their size) that are all zeros behind a good beginning."""
     (tmp_path / "huge").mkdir()
     for kind, head in HEADS.items():
         with (tmp_path / "huge" / kind).open("wb") as file:
@@ -210,4 +210,4 @@ def test_sparse_files_fill_no_memory(tmp_path: Path, size: int) -> None:
     assert done.returncode == 0, done.stderr[-2000:]
     grown = {kind: int(megabytes) for kind, megabytes in (line.split() for line in done.stdout.splitlines())}
     assert len(grown) == len(HEADS)
-    assert max(grown.values()) < 400, f"MB more than before: {grown}"
+    assert max(grown.values()) < min(400, size >> 18), f"MB more than before: {grown}"

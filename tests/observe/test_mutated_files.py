@@ -90,7 +90,7 @@ def _mutations(seeds: list[Path], folder: Path, examples: int, derandomized: boo
 
 
 def test_files_with_a_few_bytes_changed(seeds: list[Path], tmp_path: Path) -> None:
-    _mutations(seeds, tmp_path, 150, True)
+    _mutations(seeds, tmp_path, 60, True)
 
 
 @pytest.mark.slow

@@ -119,7 +119,7 @@ def _workers(paths: list[str]) -> Any:
 
 def _tell(done: int, of: int) -> None:
     """Progress of many files, on one line of stderr."""
-    if of > 8 and (done % max(of // 20, 1) == 0 or done == of):
+    if of > 8 and (done % max(of // 20, 64) == 0 or done == of):
         end = "\n" if done == of else "\r"
         print(
             f"argosy: {done:,} of {of:,} files read",

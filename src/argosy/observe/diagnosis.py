@@ -17,10 +17,11 @@ from argosy.observe.attribution import trace_parts, waterfall
 from argosy.observe.attribution_other import log_waterfall, table_waterfall
 from argosy.observe.findings import Finding, find_all
 from argosy.observe.mfu import of_observed as utilisation
-from argosy.observe.observed import Observed
+from argosy.observe.observed import Observed, Plan
 from argosy.observe.pictures import pictures
 from argosy.observe.planned import bounds, compared, plan_of
 from argosy.observe.records import Batch
+from argosy.observe.settings import number
 from argosy.spec import Scenario
 
 _MARGIN_S = (
@@ -99,6 +100,9 @@ def diagnose(
     from argosy.observe.gather import gather
     from argosy.observe.readers.prometheus_server import is_address, read_server
 
+    plan = (
+        plan_of(against) if against is not None else None
+    )  # what it lacks is told before hours of traces are read
     every = [str(path) for path in paths]
     batches = gather([path for path in every if not is_address(path)], executor, progress=progress)
     if servers := [path for path in every if is_address(path)]:
@@ -106,7 +110,7 @@ def diagnose(
         batches = [*(read_server(path, *window) for path in servers), *batches]
     if not any(_holds(batch) for batch in batches):
         raise NothingReadableError(_unreadable(batches))
-    return diagnosed(batches, against)
+    return _diagnosed(batches, plan)
 
 
 def _window(batches: Iterable[Batch]) -> tuple[float, float]:
@@ -120,7 +124,11 @@ def _window(batches: Iterable[Batch]) -> tuple[float, float]:
 
 def diagnosed(batches: Iterable[Batch], against: Scenario | None = None) -> Diagnosis:
     """The diagnosis of what readers handed over."""
-    observed = Observed(tuple(batches), plan_of(against) if against is not None else None)
+    return _diagnosed(batches, plan_of(against) if against is not None else None)
+
+
+def _diagnosed(batches: Iterable[Batch], plan: Plan | None) -> Diagnosis:
+    observed = Observed(tuple(batches), plan)
     with _untold():
         mfu = utilisation(observed)
         ledger, gpu_steps = _ledger(observed, mfu)
@@ -307,4 +315,43 @@ def _notes(observed: Observed) -> list[str]:
                 f"only in {int(late.last_in[worst])} of {int(late.barriers[worst])} barrier-like ones: sends and "
                 f"receives carry no blame"
             )
-    return notes
+    return notes + _of_logs(observed) + _of_plan(observed) + _of_benchmarks(observed)
+
+
+def _of_logs(observed: Observed) -> list[str]:
+    """Which log is taken, where several tell of unlike jobs."""
+    kinds = {
+        (log.framework, number(log.settings, "world"), number(log.settings, "layers"))
+        for log in observed.logs
+        if len(log.iteration)
+    }
+    if len(kinds) < 2:
+        return []
+    chosen = "" if observed.alignment else f"; step time and waterfall are of {observed.logs[0].path}"
+    return [f"the training logs are of {len(kinds)} unlike jobs{chosen}; diagnose each job alone"]
+
+
+def _of_plan(observed: Observed) -> list[str]:
+    """A plan for another number of GPUs than the job's."""
+    worlds = [trace.position.world for trace in (observed.alignment.traces if observed.alignment else ())]
+    worlds += [int(world) for log in observed.logs if (world := number(log.settings, "world"))]
+    seen = next((world for world in worlds if world), None)
+    planned = observed.plan.training["layout"]["gpus"] if observed.plan else None
+    if not seen or not planned or seen == planned:
+        return []
+    return [
+        f"the plan is for {planned:,} GPUs, the job ran on {seen:,}: the lines of one step are of unlike jobs"
+    ]
+
+
+def _of_benchmarks(observed: Observed) -> list[str]:
+    """The largest message of every run of nccl-tests, also where nothing can be expected of the machine."""
+    told = []
+    for path, run in observed.benchmarks[:8]:
+        if run.points:
+            point = max(run.points, key=lambda each: each.bytes)
+            told.append(
+                f"{path}: {run.collective or 'a collective'} over {run.ranks} ranks reaches {point.bus / 1e9:.4g} GB/s "
+                f"(bus) at {point.bytes / 2**20:.4g} MiB"
+            )
+    return told

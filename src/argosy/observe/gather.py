@@ -161,6 +161,8 @@ def take(path: str, debug: bool = False) -> Batch:
         return Batch(Input(path, "unknown", "unreadable", 0, (problem,)))
     kept = [each for each in batches if each.input.events] or batches[:1]
     if not kept or (len(names) > 1 and not kept[0].input.events and not kept[0].input.problems):
+        if _reader("xid").kernel_log(head):
+            return nothing(path, "kernel log", "ignored", "a kernel log that tells of no fault of a GPU")
         return nothing(path, "unknown", "ignored", "no reader knows what it holds")
     return joined(kept)
 

@@ -25,6 +25,7 @@ from argosy.observe.records import (
 )
 from argosy.observe.replay import Chains, chains
 from argosy.observe.replay_table import TableReplay, table_replay
+from argosy.observe.settings import number
 from argosy.observe.stages import stages
 
 if TYPE_CHECKING:
@@ -68,8 +69,24 @@ class Observed:
 
     @cached_property
     def logs(self) -> tuple[TrainingLog, ...]:
-        """Training logs."""
+        """Training logs of the job, the longest first."""
+        own = (log for log in self.all_logs if not self._foreign(log))
+        return tuple(sorted(own, key=lambda log: -len(log.iteration)))
+
+    @cached_property
+    def all_logs(self) -> tuple[TrainingLog, ...]:
+        """Training logs, also those of another job than the traces'."""
         return tuple(each for batch in self.batches for each in batch.logs)
+
+    @cached_property
+    def other_logs(self) -> tuple[TrainingLog, ...]:
+        """Training logs that tell another number of ranks than the traces."""
+        return tuple(log for log in self.all_logs if self._foreign(log))
+
+    def _foreign(self, log: TrainingLog) -> bool:
+        world = number(log.settings, "world")
+        told = {trace.position.world for trace in (self.alignment.traces if self.alignment else ())} - {None}
+        return world is not None and len(told) == 1 and world not in told
 
     @cached_property
     def distinct_logs(self) -> tuple[TrainingLog, ...]:

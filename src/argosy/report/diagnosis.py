@@ -8,6 +8,7 @@ from typing import Any
 from argosy.report import text as write
 
 SEVERITY = {"critical": "bold red", "high": "red", "medium": "yellow", "low": "dim"}
+_ALIKE = 3  # files with the same trouble that are told one by one
 _LEAST = 5e-4  # shares of the time below this are not shown
 
 
@@ -114,13 +115,21 @@ def inputs(answer: Mapping[str, Any]) -> list[str]:
 
 
 def problems(answer: Mapping[str, Any]) -> list[str]:
-    """Everything that could not be read, with file and line."""
-    return [
+    """Everything that could not be read, with file and line; what many whole files have in common once."""
+    alike: dict[str, list[str]] = {}
+    for each in answer["inputs"]:
+        for problem in each["problems"]:
+            if not problem["line"]:
+                alike.setdefault(problem["message"], []).append(problem["path"])
+    many = {message: paths for message, paths in alike.items() if len(paths) > _ALIKE}
+    told = [f"{paths[0]} and {len(paths) - 1} more: {message}" for message, paths in many.items()]
+    return told + [
         f"{problem['path']}:{problem['line']}: {problem['message']}"
         if problem["line"]
         else f"{problem['path']}: {problem['message']}"
         for each in answer["inputs"]
         for problem in each["problems"]
+        if problem["line"] or problem["message"] not in many
     ]
 
 

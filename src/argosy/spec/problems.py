@@ -34,6 +34,10 @@ class ScenarioError(ValueError):
         )
         super().__init__("\n".join(str(problem) for problem in self.problems))
 
+    def __reduce__(self) -> tuple[type[ScenarioError], tuple[tuple[Problem, ...]]]:
+        """Made again from its problems: a process of a pool hands it over."""
+        return type(self), (self.problems,)
+
 
 def suggest(word: str, known: Iterable[str], shown: int = 12) -> str:
     """`write X` for the known word that looks most like `word`, otherwise a list of known words."""

@@ -8,7 +8,7 @@ import numpy as np
 
 from argosy.laws.checkpoint import optimal_interval
 from argosy.observe import thresholds
-from argosy.observe.findings.finding import Bound, Finding
+from argosy.observe.findings.finding import Bound, Finding, span
 from argosy.observe.findings.pauses import pauses
 from argosy.observe.observed import Observed
 from argosy.observe.records import LogEvent, Place, TrainingLog
@@ -127,7 +127,7 @@ def _of_traces(observed: Observed) -> list[Finding]:
     return [
         Finding(
             ID,
-            f"checkpoints stop the recorded steps for {1e3 * found.cost_s:.3g} ms a step",
+            f"checkpoints stop the recorded steps for {span(found.cost_s)} a step",
             _ADVICE,
             thresholds.confidence(thresholds.INFERRED, (share / thresholds.LEAST_SHARE,)),
             share,

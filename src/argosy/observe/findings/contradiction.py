@@ -212,12 +212,17 @@ def _logs(observed: Observed) -> list[Finding]:
 
 
 def _jobs(observed: Observed) -> list[Finding]:
-    """Traces that cannot be of the job that most are of: they are left out."""
-    alignment = observed.alignment
-    if alignment is None or not alignment.others:
-        return []
-    count = len(alignment.others)
-    verb = "traces are" if count > 1 else "trace is"
-    title = f"{count} {verb} of another job than the other {len(alignment.traces)}"
-    places = tuple(Place(path, event="the whole trace") for path in alignment.others[:8])
-    return [_finding(title, "diagnose each job alone", places)]
+    """Traces that cannot be of the job that most are of, and logs that cannot be of the traces' job: they are left out."""
+    alignment, found = observed.alignment, []
+    if alignment is not None and alignment.others:
+        count = len(alignment.others)
+        verb = "traces are" if count > 1 else "trace is"
+        title = f"{count} {verb} of another job than the other {len(alignment.traces)}, and left out"
+        places = tuple(Place(path, event="the whole trace") for path in alignment.others[:8])
+        found.append(_finding(title, "diagnose each job alone", places))
+    if logs := observed.other_logs:
+        verb = "training logs tell" if len(logs) > 1 else "training log tells"
+        title = f"{len(logs)} {verb} another number of GPUs than the traces: of another job, and left out"
+        places = tuple(Place(log.path, int(log.line[0]) if len(log.line) else 1) for log in logs[:8])
+        found.append(_finding(title, "diagnose each job alone", places))
+    return found

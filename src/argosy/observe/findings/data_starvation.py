@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from argosy.observe import thresholds
-from argosy.observe.findings.finding import Culprit, Finding
+from argosy.observe.findings.finding import Culprit, Finding, span
 from argosy.observe.observed import Observed
 from argosy.observe.records import Place, TrainingLog
 
@@ -45,7 +45,7 @@ def _of_traces(observed: Observed) -> list[Finding]:
         found.append(
             Finding(
                 ID,
-                f"rank {slow.rank} waits {1e3 * float(typical[slow.index]):.3g} ms a step for its data, and all others for it",
+                f"rank {slow.rank} waits {span(float(typical[slow.index]))} a step for its data, and all others for it",
                 _ADVICE,
                 thresholds.confidence(
                     thresholds.DIRECT,

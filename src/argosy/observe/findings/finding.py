@@ -125,6 +125,11 @@ def place_dict(place: Place) -> dict[str, Any]:
     return told
 
 
+def span(seconds: float) -> str:
+    """Seconds or milliseconds: `13.3 s`, `7.36 ms`."""
+    return f"{seconds:.3g} s" if seconds >= 1.0 else f"{1e3 * seconds:.3g} ms"
+
+
 def listed(values: Iterable[object], most: int = 6) -> str:
     """A few of many: `1, 2, 3 and 12 more`."""
     every = [str(value) for value in values]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from argosy.observe import thresholds
-from argosy.observe.findings.finding import Culprit, Finding
+from argosy.observe.findings.finding import Culprit, Finding, span
 from argosy.observe.findings.pauses import pauses
 from argosy.observe.observed import Observed
 from argosy.observe.records import Place
@@ -34,7 +34,7 @@ def _marked(observed: Observed) -> list[Finding]:
     return [
         Finding(
             ID,
-            f"{found.count} garbage collections stop the job for {1e3 * found.cost_s:.3g} ms a step"
+            f"{found.count} garbage collections stop the job for {span(found.cost_s)} a step"
             + ("" if alone else ", another rank each time"),
             _ADVICE,
             thresholds.confidence(thresholds.DIRECT, (share / thresholds.LEAST_SHARE,)),
@@ -56,7 +56,7 @@ def _operations(observed: Observed) -> list[Finding]:
         if cost >= thresholds.LEAST_SHARE * step:
             share = cost / step
             sure = thresholds.confidence(thresholds.DIRECT, (share / thresholds.LEAST_SHARE,))
-            told = f"garbage collections take {1e3 * cost:.3g} ms a step on the rank that collects longest"
+            told = f"garbage collections take {span(cost)} a step on the rank that collects longest"
             place = Place(replay.table.path, event="gc")
             return [Finding(ID, told, _ADVICE, sure, share, cost, evidence=(place,))]
     return []
@@ -106,7 +106,7 @@ def _unmarked(observed: Observed) -> list[Finding]:
         Finding(
             ID,
             f"in {int(struck.sum())} of {len(struck)} steps the host of one rank stops for "
-            f"{1e3 * float(worst[struck].mean()):.3g} ms "
+            f"{span(float(worst[struck].mean()))} "
             "without a mark: what garbage collection looks like",
             _ADVICE,
             thresholds.confidence(thresholds.WEAK, (cost / step / thresholds.LEAST_SHARE,)),

@@ -37,11 +37,8 @@ def _finding(observed: Observed, hang: Hang, ranks: tuple[int, ...], missing: tu
     else:
         told = f"left no message and no dump, while ranks {listed(hang.waiting)} wait in work {hang.sequence}"
     what = f" ({hang.operation})" if hang.operation else ""
-    others = (
-        f"; so are ranks {listed(rank for rank in missing if rank not in ranks)}"
-        if len(missing) > len(ranks)
-        else ""
-    )
+    rest = [rank for rank in missing if rank not in ranks]
+    others = f"; the same holds for rank{'s' * (len(rest) > 1)} {listed(rest)}" if rest else ""
     return Finding(
         ID,
         f"rank{'s' if len(ranks) > 1 else ''} {listed(ranks)} {told}{what} of group {hang.group}{others}",

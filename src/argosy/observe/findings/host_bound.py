@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from argosy.observe import thresholds
-from argosy.observe.findings.finding import Culprit, Finding
+from argosy.observe.findings.finding import Culprit, Finding, span
 from argosy.observe.marks import marked
 from argosy.observe.observed import Observed
 from argosy.observe.records import Place
@@ -37,7 +37,7 @@ def find(observed: Observed) -> list[Finding]:
     return [
         Finding(
             ID,
-            f"the device idles {share:.0%} of the step, {1e3 * everybody:.3g} ms, until the host has launched its next kernel",
+            f"the device idles {share:.0%} of the step, {span(everybody)}, until the host has launched its next kernel",
             "fewer and larger kernels (fusion, torch.compile, CUDA graphs), fewer synchronisations (.item(), prints), a "
             "faster or less "
             "shared CPU; look at the largest gap in the timeline",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from argosy.observe import thresholds
-from argosy.observe.findings.finding import Culprit, Finding
+from argosy.observe.findings.finding import Culprit, Finding, span
 from argosy.observe.findings.pauses import pauses
 from argosy.observe.observed import Observed
 from argosy.observe.records import Place
@@ -30,7 +30,7 @@ def find(observed: Observed) -> list[Finding]:
             Finding(
                 ID,
                 f"{found.count} compilations in {found.steps:.0%} of the steps stop the job for "
-                f"{1e3 * found.cost_s:.3g} ms a step",
+                f"{span(found.cost_s)} a step",
                 _ADVICE,
                 thresholds.confidence(thresholds.DIRECT, (share / thresholds.LEAST_SHARE,)),
                 share,

@@ -8,7 +8,7 @@ import numpy as np
 
 from argosy.observe import thresholds
 from argosy.observe.findings import socket_fallback
-from argosy.observe.findings.finding import Bound, Culprit, Finding, listed
+from argosy.observe.findings.finding import Bound, Culprit, Finding, listed, span
 from argosy.observe.observed import Observed
 from argosy.observe.rates import GroupRate, group_rates, slow_handovers
 from argosy.observe.records import Place
@@ -68,7 +68,7 @@ def _finding(
     ranks = tuple(alignment.ranks[i] for i in blamed)
     nodes = {observed.node_of(rank) for rank in ranks} - {None} if shared else set()
     peer_s = rate.transfer_s * rate.bus / others
-    told = f"takes {1e3 * rate.transfer_s:.3g} ms, the same exchange elsewhere {1e3 * peer_s:.3g} ms"
+    told = f"takes {span(rate.transfer_s)}, the same exchange elsewhere {span(peer_s)}"
     bound = Bound(peer_s, rate.transfer_s, "s", "median of the same exchange in other groups")
     if rate.bytes:
         size = f"{rate.bytes / 2**20:.4g} MiB"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from argosy.observe import thresholds
-from argosy.observe.findings.finding import Culprit, Finding
+from argosy.observe.findings.finding import Culprit, Finding, span
 from argosy.observe.findings.ranks import explained
 from argosy.observe.observed import Observed
 from argosy.observe.records import Place
@@ -28,7 +28,7 @@ def find(observed: Observed) -> list[Finding]:
         found.append(
             Finding(
                 ID,
-                f"all {len(slow.ranks)} ranks of node {slow.node} take {1e3 * slow.excess_s:.3g} ms a step longer than their "
+                f"all {len(slow.ranks)} ranks of node {slow.node} take {span(slow.excess_s)} a step longer than their "
                 "peers on other nodes",
                 "look for what the node's GPUs share: power cap, cooling, CPU governor, NUMA setting, another job; drain it "
                 "and run a burn-in",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from argosy.observe import thresholds
-from argosy.observe.findings.finding import Culprit, Finding
+from argosy.observe.findings.finding import Culprit, Finding, span
 from argosy.observe.findings.ranks import SlowRank, explained
 from argosy.observe.lateness import robust_z
 from argosy.observe.observed import Observed
@@ -52,7 +52,7 @@ def _of_trace(observed: Observed, slow: SlowRank) -> Finding:
     ratios = (slow.z / thresholds.ROBUST_Z, share / thresholds.LEAST_SHARE)
     return Finding(
         ID,
-        f"rank {slow.rank} takes {1e3 * slow.excess_s:.3g} ms a step longer than its peers by itself, mostly in {slow.leading}; "
+        f"rank {slow.rank} takes {span(slow.excess_s)} a step longer than its peers by itself, mostly in {slow.leading}; "
         f"the others wait for it",
         _WHY[slow.leading],
         thresholds.confidence(known, ratios, slow.persistence),
@@ -94,7 +94,7 @@ def _of_log(observed: Observed, log: TrainingLog) -> list[Finding]:
         found.append(
             Finding(
                 ID,
-                f"rank {rank} computes {1e3 * typical:.3g} ms a step longer than the median rank",
+                f"rank {rank} computes {span(typical)} a step longer than the median rank",
                 _WHY["compute"],
                 thresholds.confidence(thresholds.INFERRED, ratios, lasting),
                 typical / step,
@@ -148,7 +148,7 @@ def _of_table(replay: TableReplay) -> list[Finding]:
             found.append(
                 Finding(
                     ID,
-                    f"rank {rank} (stage {stage}, replica {replica}) computes {1e3 * typical:.3g} ms a step longer than the "
+                    f"rank {rank} (stage {stage}, replica {replica}) computes {span(typical)} a step longer than the "
                     "same stage of the other replicas",
                     _WHY["compute"],
                     thresholds.confidence(thresholds.INFERRED, ratios, lasting),

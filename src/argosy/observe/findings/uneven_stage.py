@@ -7,7 +7,7 @@ from collections import defaultdict
 import numpy as np
 
 from argosy.observe import thresholds
-from argosy.observe.findings.finding import Culprit, Finding
+from argosy.observe.findings.finding import Culprit, Finding, span
 from argosy.observe.observed import Observed
 from argosy.observe.records import Place
 from argosy.observe.replay_table import TableReplay
@@ -99,7 +99,7 @@ def _of_traces(observed: Observed) -> list[Finding]:
             Finding(
                 ID,
                 f"stage {stage} computes {float(np.median(over)):.0%} longer than the median of the others, "
-                f"{1e3 * excess:.3g} ms a step",
+                f"{span(excess)} a step",
                 _ADVICE,
                 thresholds.confidence(thresholds.INFERRED, ratios, lasting),
                 excess / step,

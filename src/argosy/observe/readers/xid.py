@@ -46,6 +46,13 @@ _RECOVERIES = {"none": "none", "drain p2p": "drain-peers", "drain and reset": "d
 HARMLESS = ("ignore", "none stated", "follow-other", "recovery-action")
 
 
+def kernel_log(head: bytes) -> bool:
+    """Whether most lines of a text are a kernel's: seconds since boot, /dev/kmsg, or syslog's `kernel:`."""
+    lines = [line for line in head.decode("utf-8", "replace").splitlines() if line.strip()]
+    own = sum(bool(_UPTIME.search(line)) or " kernel: " in line for line in lines)
+    return bool(lines) and 2 * own > len(lines)
+
+
 @cache
 def meanings() -> Mapping[int, Mapping[str, str]]:
     """Name, description, kind, action, then and category of every Xid number that the catalog knows."""
