@@ -108,18 +108,43 @@ def test_a_small_ring_really_runs(real):
     assert own() == []
 
 
+CONNECT = """
+import socket, sys, time
+from argosy.testbed.namespaces import enter
+enter(sys.argv[1])
+start = time.monotonic()
+try:
+    socket.create_connection((sys.argv[2], 9), timeout=float(sys.argv[3]))
+except (ConnectionRefusedError, TimeoutError) as error:
+    print(type(error).__name__, time.monotonic() - start)
+"""
+
+
+def connected(one, seconds):
+    """What comes of a connection from the first host to the second, and after how long."""
+    with hosts.Hosts(Wiring.of(one)) as made:
+        words = [sys.executable, "-c", CONNECT, made.namespaces[0], "10.10.0.2", str(seconds)]
+        told = subprocess.run(words, capture_output=True, text=True, timeout=60)
+    name, took = told.stdout.split()
+    return name, float(took)
+
+
 def test_a_long_cable_takes_its_time(real):
-    with hosts.Hosts(Wiring.of(replace(pair(), delay_s={0: 0.05}))) as made:
-        source = made.namespaces[0]
-        script = (
-            "import socket,sys,time\n"
-            "from argosy.testbed.namespaces import enter\n"
-            "enter(sys.argv[1])\n"
-            "start = time.monotonic()\n"
-            "try: socket.create_connection((sys.argv[2], 9), timeout=5)\n"
-            "except ConnectionRefusedError: print(time.monotonic() - start)\n"
-        )
-        told = subprocess.run(
-            [sys.executable, "-c", script, source, "10.10.0.2"], capture_output=True, text=True, timeout=60
-        )
-        assert float(told.stdout) >= 0.1  # there and back, whatever else the machine does
+    name, took = connected(replace(pair(), delay_s={0: 0.05}), 30)
+    assert name == "ConnectionRefusedError"
+    assert took >= 0.1  # there and back, whatever else the machine does
+
+
+def test_a_cable_may_lose_what_it_carries(real):
+    assert connected(replace(pair(), loss={0: 1.0}), 0.3)[0] == "TimeoutError"
+    assert connected(replace(pair(), loss={0: 0.0}), 30)[0] == "ConnectionRefusedError"
+
+
+def test_the_plans_of_killed_runs_are_taken_away(monkeypatch, tmp_path):
+    monkeypatch.setattr(hosts.tempfile, "gettempdir", lambda: str(tmp_path))
+    monkeypatch.setattr(hosts, "FOLDER", tmp_path / "none")
+    gone, kept = tmp_path / "argosy-999999999-testbed-x", tmp_path / f"argosy-{os.getpid()}-testbed-x"
+    gone.mkdir()
+    kept.mkdir()
+    hosts.clean()
+    assert kept.exists() and not gone.exists()

@@ -181,6 +181,8 @@ _OPEN = """
 
 - Link rates are thousands of times below real ones: latencies of microseconds, and what depends on them, are out of
   reach.
+- MPI's own start-up needs no network, so hosts have no interface apart from the data's yet. No packet loss is run:
+  long cables can lose packets, the prediction knows nothing of it.
 - TCP is not RoCE or InfiniBand: no pauses, no congestion notification, no adaptive routing. Routes are by destination:
   hashed ones are not run.
 - Ranks inside a host have no scale-up links of a stated rate.

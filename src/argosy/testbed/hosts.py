@@ -11,6 +11,7 @@ import re
 import shutil
 import signal
 import subprocess
+import tempfile
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
@@ -176,10 +177,16 @@ def leftovers(names: Iterable[str], alive: Callable[[int], bool]) -> list[str]:
 
 
 def clean() -> list[str]:
-    """Take away what killed runs left: processes in their namespaces, then the namespaces; the names."""
-    names = [path.name for path in FOLDER.iterdir()] if FOLDER.is_dir() else []
-    found = leftovers(names, lambda number: Path(f"/proc/{number}").exists())
+    """Take away what killed runs left: processes in their namespaces, the namespaces, the plans; names of namespaces."""
+
+    def alive(number: int) -> bool:
+        return Path(f"/proc/{number}").exists()
+
+    found = leftovers((path.name for path in FOLDER.iterdir()) if FOLDER.is_dir() else (), alive)
     remove(found)
+    folder = Path(tempfile.gettempdir())
+    for name in leftovers((path.name for path in folder.glob("argosy-*-testbed-*")), alive):
+        shutil.rmtree(folder / name, ignore_errors=True)
     return found
 
 

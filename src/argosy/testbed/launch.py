@@ -90,7 +90,7 @@ def run_ranks(
 ) -> list[dict[str, Any]]:
     """Run cases on all ranks of a fabric; what rank 0 wrote. TestbedError where MPI fails or takes too long."""
     spaces, cards = seats(fabric, hosts)
-    with tempfile.TemporaryDirectory(prefix="argosy-testbed-") as folder:
+    with tempfile.TemporaryDirectory(prefix=f"argosy-{os.getpid()}-testbed-") as folder:
         output, plan = Path(folder) / "rows.json", Path(folder) / "plan.json"
         plan.write_text(
             json.dumps(
