@@ -67,3 +67,17 @@ def test_a_service_shows_itself():
     assert answer["schema"] == "argosy.serving/1"
     assert "argosy.serving/1" in repr(answer)
     assert "<svg" in answer._repr_html_() and "<script" not in answer._repr_html_()
+
+
+def test_a_queue_shows_itself(tmp_path):
+    trace = tmp_path / "jobs.csv"
+    trace.write_text("job,submit_s,duration_s,accelerators\na,0,100,8\nb,1,10,16\n")
+    answer = argosy.schedule(trace, "fifo", ["easy"], nodes=2)
+    assert answer["schema"] == "argosy.schedule/1" and len(answer["compare"]["policies"]) == 2
+    assert [job["start_s"] for job in answer["jobs"]] == [0, 100]
+    assert "2 jobs start" in answer._repr_html_() and "[bold]" not in answer._repr_html_()
+    drawn = argosy.schedule(
+        argosy.loads("name: s\nfleet: {accelerator: H100-SXM, count: 64}\nscheduling: {load: 0.5}\n"),
+        until="2 h",
+    )
+    assert drawn["horizon_s"] == 7200

@@ -7,6 +7,7 @@
 >>> answer = argosy.plan(scenario)                       # doctest: +SKIP
 >>> lives = argosy.simulate(scenario)                    # doctest: +SKIP
 >>> fleet = argosy.serve(scenario)                       # doctest: +SKIP
+>>> queue = argosy.schedule(scenario)                    # doctest: +SKIP
 >>> argosy.compare(answer, argosy.plan(other))           # doctest: +SKIP
 >>> argosy.diagnose("run-42/", against=scenario)         # doctest: +SKIP
 
@@ -16,7 +17,18 @@ Heavy libraries load where they are used, so importing this package stays cheap.
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from argosy.api import Plan, calibrate, compare, diagnose, plan, recommend, sensitivity, serve, simulate
+    from argosy.api import (
+        Plan,
+        calibrate,
+        compare,
+        diagnose,
+        plan,
+        recommend,
+        schedule,
+        sensitivity,
+        serve,
+        simulate,
+    )
     from argosy.facts import Fact
     from argosy.ledger import Ledger
     from argosy.spec.load import load, loads
@@ -36,6 +48,7 @@ __all__ = [
     "loads",
     "plan",
     "recommend",
+    "schedule",
     "sensitivity",
     "serve",
     "simulate",
@@ -48,7 +61,18 @@ _HOME = {
     "load": "argosy.spec",
     "loads": "argosy.spec",
     **dict.fromkeys(
-        ("Plan", "calibrate", "compare", "diagnose", "plan", "recommend", "sensitivity", "serve", "simulate"),
+        (
+            "Plan",
+            "calibrate",
+            "compare",
+            "diagnose",
+            "plan",
+            "recommend",
+            "schedule",
+            "sensitivity",
+            "serve",
+            "simulate",
+        ),
         "argosy.api",
     ),
 }

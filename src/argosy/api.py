@@ -59,6 +59,33 @@ def serve(scenario: Scenario, service: str | None = None, seeds: int = 5, **opti
     return Answer(run(scenario, service, seeds, **options))
 
 
+def schedule(
+    source: Scenario | str | Path,
+    policy: str | None = None,
+    against: Iterable[str] = (),
+    seeds: int = 1,
+    seed: int = 0,
+    until: str | None = None,
+    **machine: Any,
+) -> Answer:
+    """A cluster's queue, as `argosy schedule`: of a scenario, or of the trace in a file.
+
+    `against`: policies to compare with it over `seeds` seeds; `until`: a time (`7 days`) at which the clock stops;
+    `machine`: of a trace, the fields of `argosy.planning.queue.Machine` (nodes=128, per_node=8, quotas={"research": 512}).
+    A trace that a scenario names is looked for from the working directory.
+    See `argosy.planning.schedule.schedule`; FactError where a trace has no machine.
+    """
+    from argosy.planning.queue import Machine, queue_of, scenario_queue, seconds_of
+    from argosy.planning.schedule import schedule as run
+
+    until_s = seconds_of(until, "until")
+    if isinstance(source, Scenario):
+        queue = scenario_queue(source, Path(), until_s)
+    else:
+        queue = queue_of(Path(source), Machine(**machine), until_s)
+    return Answer(run(queue, policy, list(against), seeds, seed))
+
+
 def compare(a: Plan | Mapping[str, Any], b: Plan | Mapping[str, Any]) -> Answer:
     """What differs between two plans, as `argosy diff`; see `argosy.study.compare`."""
     from argosy.study.compare import compare as run

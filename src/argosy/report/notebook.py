@@ -23,6 +23,7 @@ def fragment(answer: Mapping[str, Any]) -> str:
         "sensitivity": _tornado,
         "diagnose": _diagnosis,
         "serving": _service,
+        "schedule": _queue,
     }
     return shown[kind](answer) if kind in shown else f"<pre>{escape(str(dict(answer))[:2000])}</pre>"
 
@@ -31,6 +32,24 @@ def _service(answer: Mapping[str, Any]) -> str:
     from argosy.report.serving_html import service_sections
 
     return "".join(service_sections(answer)[:2])
+
+
+def _queue(answer: Mapping[str, Any]) -> str:
+    from rich.text import Text
+
+    from argosy.report.schedule import headline, share, time
+
+    told = "".join(f"<p>{escape(Text.from_markup(line).plain)}</p>" for line in headline(answer))
+    rows = [
+        [
+            row["name"],
+            f"{row['jobs']:,}",
+            *(time(row["wait_s"][key]) for key in ("p50", "p90", "p99")),
+            share(row["allocation"]),
+        ]
+        for row in answer["by_size"]
+    ]
+    return told + table(["size", "jobs", "wait P50", "P90", "P99", "of fleet"], rows)
 
 
 def table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:

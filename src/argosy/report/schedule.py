@@ -74,7 +74,8 @@ def headline(answer: Mapping[str, Any]) -> list[str]:
     """Two lines: what the policy makes of the cluster, and how long jobs wait."""
     totals, cluster = answer["totals"], answer["cluster"]
     kinds = " and ".join(cluster["types"])
-    machine = f"{cluster['accelerators']:,} {kinds or 'accelerators'} in {cluster['nodes']:,} nodes"
+    nodes = "node" if cluster["nodes"] == 1 else "nodes"
+    machine = f"{cluster['accelerators']:,} {kinds or 'accelerators'} in {cluster['nodes']:,} {nodes}"
     first = (
         f"[bold]{escape(answer['name'])}[/] under [bold]{answer['policy']}[/]: {write.percent(totals['utilization'])} of "
         f"{machine} productive over {write.duration(answer['horizon_s'])}, {write.percent(totals['allocation'])} "
