@@ -113,8 +113,10 @@ def _workers(paths: list[str]) -> Any:
     if len(paths) + sum(1 for _ in islice(files, _MANY)) < _MANY:
         return nullcontext()
     from concurrent.futures import ProcessPoolExecutor
+    from multiprocessing import get_context
 
-    return ProcessPoolExecutor()
+    # Not forked: this process may have threads by now (a caller's, or a library's), whose locks a fork would copy held.
+    return ProcessPoolExecutor(mp_context=get_context("spawn"))
 
 
 def _tell(done: int, of: int) -> None:
