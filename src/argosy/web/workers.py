@@ -82,8 +82,15 @@ class Workers:
 
 def _end_with_server() -> None:
     """In the worker: end when the server is gone, however it went."""
-    if server := parent_process():
-        Thread(target=lambda: (server.join(), os._exit(0)), daemon=True).start()
+    server = parent_process()
+    if server is None:
+        return
+
+    def wait() -> None:
+        server.join()
+        os._exit(0)
+
+    Thread(target=wait, daemon=True).start()
 
 
 def _lost(error: BaseException, seconds: float) -> str:
