@@ -11,7 +11,7 @@ from typing import Annotated, Any
 import typer
 
 BAD_INPUT, BUG = 1, 70
-_MANY = 8  # files from which processes read them
+_MANY, _MUCH = 2, 64 << 20  # files, and bytes of them together, from which processes read them
 
 
 def diagnose(
@@ -106,11 +106,12 @@ def diagnose(
 
 
 def _workers(paths: list[str]) -> Any:
-    """Processes where many files are to be read, else this one."""
-    from itertools import islice
-
-    files = (file for path in paths if Path(path).is_dir() for file in Path(path).rglob("*"))
-    if len(paths) + sum(1 for _ in islice(files, _MANY)) < _MANY:
+    """Processes where several files have so much in them that starting processes pays, else this one."""
+    files = [
+        file for path in paths for file in (Path(path).rglob("*") if Path(path).is_dir() else [Path(path)])
+    ]
+    sizes = [file.stat().st_size for file in files if file.is_file()]
+    if len(sizes) < _MANY or sum(sizes) < _MUCH:
         return nullcontext()
     from concurrent.futures import ProcessPoolExecutor
     from multiprocessing import get_context

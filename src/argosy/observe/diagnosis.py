@@ -348,7 +348,7 @@ def _of_benchmarks(observed: Observed) -> list[str]:
     """The largest message of every run of nccl-tests, also where nothing can be expected of the machine."""
     told = []
     for path, run in observed.benchmarks[:8]:
-        if run.points:
+        if any(point.bytes >= 1 << 20 for point in run.points):  # below it latency decides
             point = max(run.points, key=lambda each: each.bytes)
             told.append(
                 f"{path}: {run.collective or 'a collective'} over {run.ranks} ranks reaches {point.bus / 1e9:.4g} GB/s "
