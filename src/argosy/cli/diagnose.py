@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from contextlib import nullcontext
 from pathlib import Path
@@ -110,7 +111,7 @@ def _workers(paths: list[str]) -> Any:
     files = [
         file for path in paths for file in (Path(path).rglob("*") if Path(path).is_dir() else [Path(path)])
     ]
-    sizes = [file.stat().st_size for file in files if file.is_file()]
+    sizes = [os.path.getsize(file) for file in files if os.path.isfile(file)]  # no error where access is denied
     if len(sizes) < _MANY or sum(sizes) < _MUCH:
         return nullcontext()
     from concurrent.futures import ProcessPoolExecutor
