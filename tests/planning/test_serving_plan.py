@@ -152,9 +152,9 @@ def test_strange_scenarios_are_told(tmp_path):
     text = CHAT.replace(
         "{rate: 12 req/s, input: {mean: 900}, output: {mean: 150}, duration: 5 min}", "{trace: t.csv}"
     )
-    with pytest.raises(ScenarioError, match="t.csv:2:6: output_tokens: -1 is below 1"):
+    with pytest.raises(ScenarioError, match=r"t.csv:2:6: output_tokens: -1 is below 1"):
         serving_payload(loads(text, directory=tmp_path))
-    with pytest.raises(ScenarioError, match="there is no file 't.csw'; write t.csv"):
+    with pytest.raises(ScenarioError, match=r"there is no file 't.csw'; write t.csv"):
         loads(text.replace("t.csv", "t.csw"), directory=tmp_path)
     from argosy.planning.money import cost_payload
 

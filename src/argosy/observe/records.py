@@ -193,8 +193,8 @@ class LogEvent:
 @dataclass(frozen=True, slots=True)
 class LibraryMessage:
     """What NCCL or PyTorch's watchdog said: `kind` (transport | network | topology | version | warning | timeout | dump |
-    last-work | exception | init), the `rank` and `node` it names, and the values read from it (`collective`, `sequence`, `enqueued`,
-    `completed`, `transport`, `device`, `numel`, `timeout_s`, `ran_s`, ...).
+    last-work | exception | init), the `rank` and `node` it names, and the values read from it (`collective`, `sequence`,
+    `enqueued`, `completed`, `transport`, `device`, `numel`, `timeout_s`, `ran_s`, ...).
     """
 
     path: str
