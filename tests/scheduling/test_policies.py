@@ -187,3 +187,14 @@ def test_every_fault_of_a_request_is_told_at_once():
     assert str(caught.value).count("\n") >= 4
     with pytest.raises(KeyError, match="did you mean tiresias"):
         preset("tiresas")
+
+
+def test_a_borrower_does_not_shrink_another_tenants_elastic_job():
+    """Its owner would reclaim at once, the borrower shrink it again, and so on at one moment for ever."""
+    quotas = (Quota("a", 8, "all"), Quota("b", 16, "all"))
+    cluster = replace(uniform(3, 8), quotas=quotas)
+    elastic = Job("e", 0, 100, 24, tenant="b", kind="elastic", worker=1, elastic_min=1)
+    for size, start in ((20, 100.0), (8, 1.0)):
+        jobs = [elastic, Job("x", 1, 10, size, tenant="a", priority=5)]
+        outcome = simulate(cluster, jobs, preset("kueue"))
+        assert outcome.start_s[1] == start

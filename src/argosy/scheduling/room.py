@@ -47,7 +47,7 @@ def _gains(sim: Simulation, life: Life) -> list[Gain]:
     if policy.resize:
         for one in sorted(sim.elastic.values(), key=lambda one: (-one.began, one.index)):
             surplus = one.workers - max(one.job.elastic_min or (one.option.workers if one.option else 1), 1)
-            if surplus > 0 and one is not life:
+            if surplus > 0 and one is not life and _may_shrink(sim, life, one):
                 found += _workers(one, surplus)
     if policy.preemption == "none" and not policy.reclaim:
         return found
@@ -58,6 +58,14 @@ def _gains(sim: Simulation, life: Life) -> list[Gain]:
         elif one.places is not None:
             found.append(Gain(one, one.places, True))
     return found
+
+
+def _may_shrink(sim: Simulation, life: Life, one: Life) -> bool:
+    """Not for a job that would borrow, of another tenant with a quota: its owner could reclaim at once, and so on for ever."""
+    quotas, tenant, other = sim.quotas, life.job.tenant, one.job.tenant
+    if not sim.policy.reclaim or tenant == other or not quotas.same_cohort(tenant, other):
+        return True
+    return quotas.entitled(tenant, life.shape.fewest - (life.places.accelerators if life.places else 0))
 
 
 def _right(sim: Simulation, life: Life) -> tuple[float, float, int]:
