@@ -111,7 +111,9 @@ def _workers(paths: list[str]) -> Any:
     files = [
         file for path in paths for file in (Path(path).rglob("*") if Path(path).is_dir() else [Path(path)])
     ]
-    sizes = [os.path.getsize(file) for file in files if os.path.isfile(file)]  # no error where access is denied
+    sizes = [
+        os.path.getsize(file) for file in files if os.path.isfile(file)
+    ]  # no error where access is denied
     if len(sizes) < _MANY or sum(sizes) < _MUCH:
         return nullcontext()
     from concurrent.futures import ProcessPoolExecutor
