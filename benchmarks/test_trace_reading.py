@@ -52,7 +52,10 @@ def traces(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
 def test_a_trace_against_json(benchmark, traces):
     ours = benchmark.pedantic(measured, (*_OURS, *traces), rounds=1)
     peer = measured(*_PEER, *traces)
-    ours = ours[0], max(ours[1], 1e6)  # what fits into memory that the interpreter already had counts as a megabyte
+    ours = (
+        ours[0],
+        max(ours[1], 1e6),
+    )  # what fits into memory that the interpreter already had counts as a megabyte
     benchmark.extra_info |= {
         "megabytes": SIZE / 1e6,
         "times faster": peer[0] / ours[0],

@@ -57,7 +57,7 @@ def simulate(
     with _without_collecting():
         simulation = Simulation(cluster, jobs, policy, failures or no_outages(), seed)
         end = simulation.run(horizon_s)
-    return _outcome(simulation, failures or no_outages(), end)
+        return _outcome(simulation, failures or no_outages(), end)
 
 
 @contextmanager
