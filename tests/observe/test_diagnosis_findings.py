@@ -389,3 +389,13 @@ def test_logs_of_two_jobs_in_one_folder_contradict() -> None:
     found = diagnosed([taken(logs=(of("a.log", 2.0),)), taken(logs=(of("b.log", 3.0),))])
     assert ids(found) == ["contradiction"]
     assert ids(diagnosed([taken(logs=(of("a.log", 2.0),)), taken(logs=(of("b.log", 2.0),))])) == []
+
+
+def test_steps_out_of_order_are_found_by_their_number():
+    """A damaged trace has its steps in any order (found by the fuzzer)."""
+    from types import SimpleNamespace
+
+    from argosy.observe.records import RankTrace
+
+    damaged = SimpleNamespace(step_number=np.array([9, 2, 5]))
+    assert RankTrace.places(damaged, [2, 9]).tolist() == [1, 0]  # type: ignore[arg-type]

@@ -73,7 +73,7 @@ def lateness(alignment: Alignment) -> Lateness | None:
     if not shared:
         return None
     steps = np.array(sorted(shared), np.int64)
-    at = [np.searchsorted(trace.step_number, steps) for trace in traces]
+    at = [trace.places(steps) for trace in traces]
     length = np.stack([_lengths(trace)[i] for trace, i in zip(traces, at, strict=True)])
     activity = {
         kind: np.stack([_activity(trace, kind)[i] for trace, i in zip(traces, at, strict=True)])

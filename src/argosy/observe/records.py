@@ -7,7 +7,7 @@ file's own clock) where a trace gives them, else seconds since the epoch (`_s`, 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -123,6 +123,11 @@ class RankTrace:
     marks: tuple[tuple[str, int, int, int], ...] = ()
     slices: tuple[tuple[str, str, str, int, int], ...] = ()
     metadata: Mapping[str, Any] = field(default_factory=dict)
+
+    def places(self, numbers: Iterable[int]) -> Whole:
+        """Where steps of these numbers stand; damaged traces have them out of order. KeyError for one that is not there."""
+        place = {number: i for i, number in enumerate(self.step_number.tolist())}
+        return np.array([place[int(number)] for number in numbers], np.int64)
 
 
 @dataclass(frozen=True, slots=True)

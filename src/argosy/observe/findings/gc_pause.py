@@ -88,7 +88,7 @@ def _unmarked(observed: Observed) -> list[Finding]:
     host = np.stack(
         [
             np.asarray(trace.activity_s.get("host", np.zeros(len(trace.step_number))))[
-                np.searchsorted(trace.step_number, late.steps)
+                trace.places(late.steps)
             ]
             for trace in alignment.traces
         ]

@@ -61,7 +61,7 @@ def pauses(observed: Observed, kind: str) -> Pauses | None:
         return None
     rows, idle, found, lengths = [], [], [], []
     for trace in alignment.traces:
-        at = np.searchsorted(trace.step_number, steps)
+        at = trace.places(steps)
         rows.append(marked(trace, kind)[at])
         lengths.append(((trace.step_end_ns - trace.step_start_ns) * 1e-9)[at])
         waiting = sum(

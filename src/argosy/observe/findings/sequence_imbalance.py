@@ -75,10 +75,7 @@ def _of_traces(observed: Observed) -> list[Finding]:
     if late is None or alignment is None or len(late.steps) < 3 or len(alignment.ranks) < 2:
         return []
     rows = np.stack(
-        [
-            np.asarray(trace.activity_s["compute"])[np.searchsorted(trace.step_number, late.steps)]
-            for trace in alignment.traces
-        ]
+        [np.asarray(trace.activity_s["compute"])[trace.places(late.steps)] for trace in alignment.traces]
     )
     excess = np.zeros_like(rows)
     for members in dict.fromkeys(late.peers):

@@ -75,10 +75,7 @@ def _of_traces(observed: Observed) -> list[Finding]:
     if len(stages) < 2:
         return []
     step = float(np.median(late.step_s))
-    rows = [
-        np.asarray(trace.activity_s["compute"])[np.searchsorted(trace.step_number, late.steps)]
-        for trace in alignment.traces
-    ]
+    rows = [np.asarray(trace.activity_s["compute"])[trace.places(late.steps)] for trace in alignment.traces]
     middle = {stage: np.median([rows[i] for i in members], axis=0) for stage, members in stages.items()}
     found = []
     for stage, members in stages.items():
