@@ -77,7 +77,7 @@ def test_every_run_keeps_the_books(world, seed):
     assert seen >= requests.input_tokens[done].sum() - 1e-6
     # Little's law, where no request is tried again
     if done.all() and not (run.tries > 0).any():
-        assert book[records.INSIDE_SECONDS] == pytest.approx(
+        assert book[records.INSIDE_SECONDS] + book[records.OUTSIDE_SECONDS] == pytest.approx(
             (run.finish_s - requests.arrival_s).sum(), rel=1e-9
         )
 
@@ -124,3 +124,17 @@ def test_single_server_with_constant_service_waits_as_m_d_1(load):
         run = simulate(requests, [Pool(engine, 1, chunk=400)], Policy(), seed=seed)
         waits.append(float((run.ttft_s - service_s).mean()))
     assert np.mean(waits) == pytest.approx(load / (2 * (1 - load)) * service_s, rel=0.06)
+
+
+def test_requests_that_find_every_replica_down_wait_outside_and_are_in_littles_sum():
+    """One replica that fails: who arrives meanwhile waits at the client, at its first try, in no pool."""
+    waited = 0
+    for seed in range(30):
+        requests = made(Synthetic(2.0, 1.0, (LengthShape(600, 1.0),), (LengthShape(50, 1.0),)), 10.0, seed)
+        run = simulate(requests, [Pool(Affine(), 1)], Policy(), Failures(1 / 60.0, 10.0), seed)
+        if run.done.all() and not (run.tries > 0).any():
+            outside = run.books[0][records.OUTSIDE_SECONDS]
+            waited += outside > 0
+            times = (run.finish_s - requests.arrival_s).sum()
+            assert run.books[0][records.INSIDE_SECONDS] + outside == pytest.approx(times, rel=1e-9)
+    assert waited  # some runs had such requests

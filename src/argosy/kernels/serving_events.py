@@ -20,6 +20,7 @@ from argosy.kernels.serving_records import (
     LOST_PROMPT,
     OFF,
     OUTPUT_TOKENS,
+    OUTSIDE_SECONDS,
     PREFILL_S,
     SHED,
     STRIKE,
@@ -58,7 +59,9 @@ def submit(key, w, grids, q, now):  # type: ignore[no-untyped-def]
         if now - request.arrival > settings.timeout_s and request.first < 0.0:
             request.end, request.finish = FAILED, now
         else:
-            delay(w, q, now + _pause(w, q))
+            pause = _pause(w, q)
+            v.book(w)[p, OUTSIDE_SECONDS] += pause
+            delay(w, q, now + pause)
         return
     limit = settings.queue_limit * (1.0 - request.priority / settings.classes)
     if v.replicas(w)[r].waiting >= limit and request.stage == 0:

@@ -33,8 +33,9 @@ STRIKE, UPGRADE = range(2)
     INSIDE_SECONDS,
     PREEMPTIONS,
     FAILURES,
-) = range(5, 17)
-BOOK = 17
+    OUTSIDE_SECONDS,  # of requests that found no replica to take them, and wait at the client
+) = range(5, 18)
+BOOK = 18
 
 _F, _I = np.float64, np.int64
 

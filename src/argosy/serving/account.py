@@ -218,7 +218,7 @@ def _little(sized: Sized) -> dict[str, Any]:
         if (run.tries > 0).any() or not run.done.all():
             continue
         policy, prompt = sized.option.policy, run.requests.input_tokens
-        inside = float(run.books[:, records.INSIDE_SECONDS].sum())
+        inside = float(run.books[:, [records.INSIDE_SECONDS, records.OUTSIDE_SECONDS]].sum())
         times = float((run.finish_s - run.requests.arrival_s).sum())
         if len(run.pools) > 1:
             times -= float((policy.transfer_s + policy.transfer_s_per_token * prompt).sum())
