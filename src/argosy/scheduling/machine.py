@@ -76,6 +76,8 @@ class Machine:
         self.idle = cluster.accelerators.astype(np.int64)
         self.free = self.idle.copy()
         self.state = np.zeros(cluster.nodes, dtype=np.int64)
+        self.opened = np.ones(cluster.nodes, dtype=bool)
+        """Whether nodes take new work (nodes,)."""
         self.totals = np.zeros(4)
         self.totals[FREE] = cluster.total
         self.totals[WASTED] = waste[self.types, self.idle].sum()
@@ -188,10 +190,6 @@ class Machine:
         waste = self.waste[self.types[node], idle]
         self.totals[WASTED] += waste * ((state == UP) - (old == UP))
         self.state[node] = state
+        self.opened[node] = state == UP
         self.free[node] = idle if state == UP else 0
         self.released += 1
-
-    @property
-    def opened(self) -> np.ndarray:
-        """Whether nodes take new work (nodes,)."""
-        return np.asarray(self.state == UP)

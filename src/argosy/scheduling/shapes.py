@@ -18,6 +18,10 @@ from argosy.scheduling.policy import PLACEMENTS, Policy
 _LEVELS = {"any": placement.ANY, "node": placement.ANY, "nvlink-domain": placement.DOMAIN,
            "leaf": placement.LEAF, "pod": placement.POD}  # fmt: skip
 
+KEPT_SETS = 4096
+"""Sets of shapes whose rows are kept side by side."""
+_NO_ROWS = np.zeros((0, placement.REQUEST), dtype=np.int64)
+
 
 class Option(NamedTuple):
     """One way to run: a request (a row for the kernels), and the speed it then has with all of its workers."""
@@ -26,16 +30,10 @@ class Option(NamedTuple):
     speed: float
     fewest: int
     """Workers that suffice to start."""
-
-    @property
-    def size(self) -> int:
-        """Accelerators per worker."""
-        return int(self.request[placement.WORKER])
-
-    @property
-    def workers(self) -> int:
-        """All its workers."""
-        return int(self.request[placement.WORKERS])
+    size: int
+    """Accelerators per worker."""
+    workers: int
+    """All its workers."""
 
     def of(self, workers: int) -> np.ndarray:
         """The request for so many workers instead."""
@@ -123,7 +121,8 @@ def _options(job: Job, cluster: Cluster, whole: bool) -> list[Option]:
                 fewest = min(max(job.floor, 1), workers)
             elif not whole and job.topology == "any":
                 fewest = 1
-            found.append(Option(row, speed * cluster.speeds.get(cluster.types[at], 1.0), fewest))
+            speed_there = speed * cluster.speeds.get(cluster.types[at], 1.0)
+            found.append(Option(row, speed_there, fewest, size, workers))
     return found
 
 
@@ -151,14 +150,14 @@ class Placer:
         self.mode = PLACEMENTS.index(rule)
         self._nodes = np.empty(len(machine.free), dtype=np.int64)
         self._workers = np.empty(len(machine.free), dtype=np.int64)
+        self._rows: dict[tuple[int, ...], np.ndarray] = {}
 
     def fits(self, shapes: list[Shape], avail: np.ndarray) -> list[bool]:
         """Whether a job of each shape can start with `avail` (nodes,) accelerators."""
         machine = self.machine
-        plain = [shape.rows for shape in shapes if not shape.special]
+        rows = self._requests(shapes)
         answers: list[bool] = []
-        if plain:
-            rows = np.concatenate(plain) if len(plain) > 1 else plain[0]
+        if len(rows):
             answers = placement.which_fit(
                 avail, machine.types, machine.groups, rows, machine.largest
             ).tolist()
@@ -173,6 +172,19 @@ class Placer:
                 found.append(any(answers[at : at + len(shape.rows)]))
                 at += len(shape.rows)
         return found
+
+    def _requests(self, shapes: list[Shape]) -> np.ndarray:
+        """The rows of all shapes that whole accelerators alone decide on; a queue's walks ask for the same sets over and over."""
+        if len(shapes) == 1:  # may be a shape made for one question, which has no number of its own
+            return _NO_ROWS if shapes[0].special else shapes[0].rows
+        key = tuple([shape.number for shape in shapes])
+        rows = self._rows.get(key)
+        if rows is None:
+            if len(self._rows) >= KEPT_SETS:
+                self._rows.clear()
+            plain = [shape.rows for shape in shapes if not shape.special]
+            rows = self._rows[key] = np.concatenate(plain) if plain else _NO_ROWS
+        return rows
 
     def choose(
         self, shape: Shape, avail: np.ndarray, allowed: float = inf, shared: bool = True
