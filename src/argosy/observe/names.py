@@ -14,7 +14,7 @@ CATEGORIES: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
         (
             "communication",
             r"nccl|rccl|msccl|oneccl|cross_device_reduce|nvshmem|deep_ep::|kuserbuffers|multimem_|symm_mem|"
-            r"(one|two)_shot_all_?reduce|allreduce_fusion",
+            r"(one|two)_shot_all_?reduce|allreduce_fusion|^gloo:",
         ),
         ("copy", r"^mem(cpy|set)\b|__amd_rocclr_(copy|fill)|^CUDA mem(cpy|set)"),
         ("attention", r"flash|fmha|attention|attn|\bmha_|_mha\b"),

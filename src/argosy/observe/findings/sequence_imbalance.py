@@ -77,6 +77,8 @@ def _of_traces(observed: Observed) -> list[Finding]:
     rows = np.stack(
         [np.asarray(trace.activity_s["compute"])[trace.places(late.steps)] for trace in alignment.traces]
     )
+    if not (rows > 0).all():
+        return []  # a rank without a kernel in a step: nothing to compare
     excess = np.zeros_like(rows)
     for members in dict.fromkeys(late.peers):
         if len(members) > 1:

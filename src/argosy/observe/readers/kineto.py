@@ -6,10 +6,9 @@ base + 1000·ts, negative ones too). Everything is read digit by digit into ns, 
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Mapping
-from functools import lru_cache
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +18,8 @@ from argosy.kernels import trace_scan as scan
 from argosy.observe import names
 from argosy.observe.products import PRODUCTS, flops
 from argosy.observe.profile import Call, Device, Profile, reduced
+from argosy.observe.readers import kineto_metadata as metadata_of
+from argosy.observe.readers import kineto_processor as processor
 from argosy.observe.readers.source import Source
 from argosy.observe.readers.trace_stream import Stream
 from argosy.observe.records import Batch, Input, Position, Problem, Whole
@@ -44,10 +45,16 @@ _ROLES = np.array(list(CATEGORIES.values()), np.int8)
 LONGEST_NS = 86_400 * 10**9  # of one slice: ROCm writes durations that overflowed
 MOST_DEVICE = 8_000_000  # kernels and copies of one file
 MOST_HOST = 100_000  # host slices kept while reading, the longest
+_HELD = (
+    scan.START,
+    scan.DURATION,
+    scan.NAME,
+    scan.THREAD,
+    scan.KIND,
+)  # columns of a host slice that are kept
 MOST_SPANS = 500_000  # steps, marks and launches of collectives together, and collectives with arguments
 _STEP = re.compile(r"^ProfilerStep#(\d{1,15})$")
-_RANK_IN_NAME = re.compile(r"(?:rank|worker)[_-]?(\d{1,7})(?!\d)", re.IGNORECASE)
-_NOTHING, _IS_STEP, _IS_CALL, _IS_MARK = range(4)
+_NOTHING, _IS_STEP, _IS_CALL, _IS_MARK, _IS_EXCHANGE = range(5)
 
 
 def looks_like(head: bytes, path: Path) -> bool:
@@ -93,6 +100,8 @@ class _Found:
         self.steps: list[tuple[int, int, int]] = []
         self.calls: dict[int, Call] = {}
         self.annotations: list[tuple[int, int, Call]] = []
+        self.exchanges: list[Whole] = []
+        self.exchange_calls: dict[int, Call] = {}
         self.marks: list[tuple[str, int, int, int]] = []
         self.groups: dict[str, tuple[int, ...]] = {}
         self.span: tuple[int, int] | None = None
@@ -134,6 +143,8 @@ class _Found:
                 kinds[i] = _IS_STEP
             elif name.startswith(("nccl:", "rccl:")):
                 kinds[i] = _IS_CALL
+            elif name.startswith(processor.EXCHANGES):
+                kinds[i] = _IS_EXCHANGE
             elif names.mark(name):
                 kinds[i] = _IS_MARK
         self._host_kind = np.concatenate((self._host_kind, kinds))
@@ -157,16 +168,16 @@ class _Found:
         self._devices += len(rows)
         self.too_many = self._devices > MOST_DEVICE
         for row in rows[self._communicates[rows[:, scan.NAME]]][: MOST_SPANS - len(self.calls)]:
-            arguments = _arguments(row, buffer)
+            arguments = metadata_of.arguments(row, buffer)
             if "Collective name" in arguments or "Process Group Name" in arguments:
                 self.calls[int(row[scan.NUMBER])] = self._call(arguments)
 
     def _call(self, arguments: Mapping[str, Any]) -> Call:
         operation = names.collective(str(arguments.get("Collective name", "")))
-        sent, received = (_count(arguments.get(f"{way} msg nelems")) for way in ("In", "Out"))
+        sent, received = (metadata_of.count(arguments.get(f"{way} msg nelems")) for way in ("In", "Out"))
         elements = sent if operation == "all_to_all" and sent else max(sent, received)
         group = str(arguments.get("Process Group Name", ""))[:200]
-        ranks = _ranks(arguments.get("Process Group Ranks"))
+        ranks = metadata_of.rank_list(arguments.get("Process Group Ranks"))
         if ranks and group:
             self.groups.setdefault(group, ranks)
         sequence = arguments.get("Seq")
@@ -182,7 +193,7 @@ class _Found:
         if len(shaped):
             self._products.append((shaped[:, scan.START].copy(), shaped[:, scan.SHAPE].copy()))
         kinds = self._host_kind[rows[:, scan.NAME]]
-        left = MOST_SPANS - len(self.steps) - len(self.marks) - len(self.annotations)
+        left = MOST_SPANS - sum(map(len, (self.steps, self.marks, self.annotations, self.exchanges)))
         for row in rows[kinds != _NOTHING][: max(left, 0)]:
             name, number = self._stream.names[row[scan.NAME]], int(row[scan.NUMBER])
             start, end = int(row[scan.START]), int(row[scan.START] + row[scan.DURATION])
@@ -191,11 +202,15 @@ class _Found:
             elif kind := names.mark(name):
                 self.marks.append((kind, start, end, number))
             else:
-                call = Call(names.collective(name), "", -1, _sent(_arguments(row, buffer)))
-                self.annotations.append((start, end, call))
+                size = metadata_of.sent_bytes(metadata_of.arguments(row, buffer))
+                call = Call(names.collective(name), "", -1, size)
+                if name.startswith(processor.EXCHANGES):
+                    self.exchanges.append(row[[*_HELD, scan.NUMBER]])
+                    self.exchange_calls[number] = call
+                else:
+                    self.annotations.append((start, end, call))
         kept = rows[(rows[:, scan.DURATION] >= self._shortest) & (_ROLES[rows[:, scan.KIND]] != PYTHON)]
-        columns = (scan.START, scan.DURATION, scan.NAME, scan.THREAD, scan.KIND)
-        self._host.append(kept[:, columns])
+        self._host.append(kept[:, _HELD])
         self._hosts += len(kept)
         if self._hosts > MOST_HOST:
             held = np.concatenate(self._host)
@@ -220,7 +235,7 @@ class _Found:
             for count, text in told
             if count
         ]
-        if not self._devices and self.slices:
+        if not self._devices and self.slices and not self.exchanges:
             found.append(Problem(self._path, 0, "no kernel of a device is in it: only the host was profiled"))
         return found
 
@@ -236,23 +251,27 @@ class _Found:
                 )
             )
         fraction = bool(self._stream.counters[scan.FRACTION])
-        device, number = self._busiest(problems)
+        distributed = metadata.get("distributedInfo")
+        distributed = distributed if isinstance(distributed, dict) else {}
+        groups = {**self.groups, **metadata_of.groups(distributed.get("pg_config"))}
+        if self._devices or not self.exchanges:
+            device, number = self._busiest(problems)
+        else:
+            device, number = self._processor(groups), -1
         device.start += shift
         device.end += shift
         device.launched[device.launched != np.iinfo(np.int64).min] += shift
         device.launched[device.launched == np.iinfo(np.int64).min] = -1
-        distributed = metadata.get("distributedInfo")
-        distributed = distributed if isinstance(distributed, dict) else {}
         node = metadata.get("host_name", metadata.get("hostname"))
         return Profile(
             path=self._path,
             era="relative-us" if shift else "absolute-float-us" if fraction else "absolute-us",
             position=Position(
-                rank=_index(distributed.get("rank")),
-                world=_index(distributed.get("world_size")),
+                rank=metadata_of.index(distributed.get("rank")),
+                world=metadata_of.index(distributed.get("world_size")),
                 node=node[:200] if isinstance(node, str) else None,
             ),
-            device_name=_device_name(metadata.get("deviceProperties"), number),
+            device_name=metadata_of.device_name(metadata.get("deviceProperties"), number),
             device=device,
             steps=[(step, start + shift, end + shift) for step, start, end in self.steps],
             span=(self.span[0] + shift, self.span[1] + shift) if self.span else None,
@@ -264,9 +283,17 @@ class _Found:
             products=self._flops(shift),
             marks=[(kind, start + shift, end + shift, event) for kind, start, end, event in self.marks],
             host=self._host_slices(shift),
-            groups={**self.groups, **_groups(distributed.get("pg_config"))},
-            metadata=_scalars(metadata, self._path, distributed),
+            groups=groups,
+            metadata=metadata_of.scalars(metadata, self._path, distributed),
         )
+
+    def _processor(self, groups: Mapping[str, tuple[int, ...]]) -> Device:
+        """The operators and exchanges of a trace without a device; a job's only group is that of all of its exchanges."""
+        only = next(iter(groups)) if len(groups) == 1 else ""
+        self.calls = {event: replace(call, group=only) for event, call in self.exchange_calls.items()}
+        held = np.concatenate(self._host)
+        operators = held[_ROLES[held[:, 4]] == OPERATION]
+        return processor.device(operators, np.stack(self.exchanges), self._stream.names)
 
     def _busiest(self, problems: list[Problem]) -> tuple[Device, int]:
         """The columns of the device that worked most, with its number (−1 unknown)."""
@@ -306,7 +333,9 @@ class _Found:
         for number in np.unique(shape):
             parent = self._stream.parents[number]
             if parent >= 0:
-                by_shape[number] = flops(self._stream.names[parent], _json(self._stream.names[number]))
+                by_shape[number] = flops(
+                    self._stream.names[parent], metadata_of.parsed(self._stream.names[number])
+                )
         return at + shift, by_shape[shape]
 
     def _host_slices(self, shift: int) -> list[tuple[str, str, str, int, int]]:
@@ -322,97 +351,3 @@ class _Found:
             )
             for start, duration, name, thread, kind in held.tolist()
         ]
-
-
-def _json(text: str) -> Any:
-    try:
-        return json.loads(text, strict=False)
-    except (ValueError, RecursionError):
-        return None
-
-
-def _arguments(row: Whole, buffer: bytearray) -> dict[str, Any]:
-    at, length = int(row[scan.ARGS_AT]), int(row[scan.ARGS_LENGTH])
-    found = (
-        _json(bytes(buffer[at : at + min(length, 1 << 20)]).decode("utf-8", "replace")) if length else None
-    )
-    return found if isinstance(found, dict) else {}
-
-
-def _count(value: Any) -> int:
-    return value if type(value) is int and 0 <= value < 1 << 45 else 0
-
-
-def _index(value: Any) -> int | None:
-    return value if type(value) is int and 0 <= value < 1 << 31 else None
-
-
-def _sent(arguments: Mapping[str, Any]) -> int:
-    """Bytes of the tensors that `Input Dims` and `Input type` tell."""
-    total = 0
-    dims, kinds = arguments.get("Input Dims"), arguments.get("Input type")
-    for shape, kind in (
-        zip(dims, kinds, strict=False) if isinstance(dims, list) and isinstance(kinds, list) else ()
-    ):
-        if (
-            isinstance(shape, list)
-            and shape
-            and all(type(size) is int and 0 <= size < 1 << 40 for size in shape)
-        ):
-            elements = 1
-            for size in shape[:8]:
-                elements *= size
-            total += elements * names.element_bytes(str(kind)[:40])
-    return total if total < 1 << 60 else 0
-
-
-def _ranks(value: Any) -> tuple[int, ...]:
-    """A list of ranks, or its text; () where it is cut short or none."""
-    if isinstance(value, str):
-        return _ranks_of(value) if len(value) < 1 << 20 else ()
-    whole = isinstance(value, list) and all(type(rank) is int and 0 <= rank < 1 << 31 for rank in value)
-    return tuple(value) if whole else ()
-
-
-@lru_cache(256)
-def _ranks_of(text: str) -> tuple[int, ...]:
-    """Every kernel of a group repeats its list."""
-    found = _json(text)
-    return _ranks(found) if isinstance(found, list) else ()
-
-
-def _entries(groups: Any) -> list[dict[str, Any]]:
-    found = list(groups.values()) if isinstance(groups, dict) else groups if isinstance(groups, list) else []
-    return [each for each in found if isinstance(each, dict)]
-
-
-def _groups(groups: Any) -> dict[str, tuple[int, ...]]:
-    return {
-        str(each["pg_name"])[:200]: ranks
-        for each in _entries(groups)
-        if "pg_name" in each and (ranks := _ranks(each.get("ranks")))
-    }
-
-
-def _device_name(properties: Any, number: int) -> str | None:
-    listed = [each for each in properties if isinstance(each, dict)] if isinstance(properties, list) else []
-    chosen = next((each for each in listed if each.get("id") == number), listed[0] if listed else {})
-    name = chosen.get("name")
-    return name[:200] if isinstance(name, str) else None
-
-
-def _scalars(metadata: Mapping[str, Any], path: str, distributed: Mapping[str, Any]) -> dict[str, Any]:
-    """The short members of the trace; `name_rank`: the rank in the file's name; `group_descriptions` by group."""
-    kept = {
-        key[:100]: value
-        for key, value in list(metadata.items())[:100]
-        if isinstance(value, int | float) or (isinstance(value, str) and len(value) <= 200)
-    }
-    if named := _RANK_IN_NAME.search(Path(path).name):
-        kept["name_rank"] = int(named[1])
-    described = {
-        str(each["pg_name"])[:200]: str(each["pg_desc"])[:200]
-        for each in _entries(distributed.get("pg_config"))
-        if each.get("pg_desc") and "pg_name" in each
-    }
-    return {**kept, "group_descriptions": described} if described else kept
