@@ -7,7 +7,10 @@ import json
 import pytest
 
 from argosy.cli.main import run
-from argosy.report.testbed import COLUMNS, cells, page, verdict, write_page
+from argosy.report.testbed.collectives import COLUMNS, cells
+from argosy.report.testbed.pages import page, verdict, write_page
+from argosy.testbed.comparison import answer as answer_of
+from argosy.testbed.experiment import comparisons
 
 ROW = {
     "fabric": "degraded",
@@ -33,23 +36,19 @@ ROW = {
     },
 }
 ANSWER = {
-    "hosts": "namespaces",
-    "reason": None,
-    "machine": {"cores": 2, "kernel": "6.1", "load_average": 0.5},
-    "scale": {"degraded": 4000.0},
-    "repeats": 3,
-    "baseline": {"bytes": 1, "rate_bps": 1e8, "time_s": 1.0, "share_of_wire": 0.99, "message_s": 0.0003},
-    "headroom": {"bytes_per_s": 1e9, "asked_bytes_per_s": 1e8, "ratio": 10.0},
-    "rows": [ROW],
-    "summary": {"cases": 1, "judged": 1, "within_bar": 0, "sums_right": 1, "hot_link_right": 1},
-    "notes": ["a note"],
+    **answer_of(
+        comparisons([ROW], 10.0),
+        ["a note"],
+        scale={"degraded": 4000.0},
+        repeats=3,
+        baseline={"bytes": 1, "rate_bps": 1e8, "time_s": 1.0, "share_of_wire": 0.99, "message_s": 0.0003},
+        headroom={"bytes_per_s": 1e9, "asked_bytes_per_s": 1e8, "ratio": 10.0},
+        rows=[ROW],
+    ),
+    "version": "0",
 }
-LOOPBACK = {
-    **ANSWER,
-    "hosts": "loopback",
-    "reason": "not permitted",
-    "rows": [{**ROW, "predicted_time_s": None, "within_bar": None}],
-}
+NOTHING = {**ROW, "predicted_time_s": None, "within_bar": None}
+LOOPBACK = {**answer_of(comparisons([NOTHING], None), [], "not permitted", rows=[NOTHING]), "version": "0"}
 
 
 @pytest.fixture
@@ -92,7 +91,7 @@ def test_the_screen_says_what_missed(answered, capsys):
     answered(ANSWER)
     assert run(["testbed", "collectives", "--fabric", "degraded"]) == 0
     shown = capsys.readouterr().out
-    assert "0 of 1 predicted times within their bar" in shown
+    assert "6 of 7 comparisons within their bar" in shown
     assert "a note" in shown
 
 
@@ -102,7 +101,7 @@ def test_a_miss_is_marked_in_table_and_page():
     assert "leaf-1>spine-1" in cells(ROW)[-1]
     wrong = {**ROW, "hot_link": {**ROW["hot_link"], "right": False}}
     assert cells(wrong)[-1].endswith("no")
-    assert "Outside the bar of 10 %: degraded ring (-20.0 %)" in page({**ANSWER, "version": "0"})
+    assert "Outside the bar of 10 %: degraded ring (-20.0 %)" in page("collectives", ANSWER, [])
 
 
 def test_on_the_loopback_nothing_is_predicted():
@@ -111,6 +110,6 @@ def test_on_the_loopback_nothing_is_predicted():
 
 
 def test_the_page_comes_with_its_picture(tmp_path):
-    page_file, picture = write_page({**ANSWER, "version": "0"}, tmp_path / "docs" / "testbed.md")
+    page_file, picture = write_page("collectives", ANSWER, tmp_path / "docs" / "collectives.md")
     assert picture.read_text(encoding="utf-8").startswith("<svg")
     assert picture.name in page_file.read_text(encoding="utf-8")

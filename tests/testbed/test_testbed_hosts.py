@@ -67,7 +67,7 @@ def test_without_namespaces_the_loopback_is_said(monkeypatch):
 def test_hosts_are_gone_after_an_exception(real):
     with pytest.raises(RuntimeError, match="stop"), hosts.Hosts(Wiring.of(pair())) as made:
         assert sorted(own()) == sorted(made.namespaces)
-        assert set(counters(made.namespaces)[made.namespaces[0]]) == {"lo", "eth0"}
+        assert set(counters(made.namespaces)[made.namespaces[0]]) == {"lo", "eth0", "ctl0"}
         raise RuntimeError("stop")
     assert own() == []
 
@@ -123,7 +123,7 @@ except (ConnectionRefusedError, TimeoutError) as error:
 def connected(one, seconds):
     """What comes of a connection from the first host to the second, and after how long."""
     with hosts.Hosts(Wiring.of(one)) as made:
-        words = [sys.executable, "-c", CONNECT, made.namespaces[0], "10.10.0.2", str(seconds)]
+        words = [sys.executable, "-c", CONNECT, made.namespace(0), "10.10.0.2", str(seconds)]
         told = subprocess.run(words, capture_output=True, text=True, timeout=60)
     name, took = told.stdout.split()
     return name, float(took)

@@ -18,10 +18,12 @@ from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 
+import numpy as np
+
 from argosy.facts import FactError
 from argosy.testbed.delay import DelayLine
 from argosy.testbed.namespaces import FOLDER, inside
-from argosy.testbed.wiring import Wiring
+from argosy.testbed.wiring import CONTROL, Wiring
 
 NAME = re.compile(r"argosy-(\d+)-")
 PROGRAMS = ("ip", "bridge", "tc")
@@ -113,8 +115,40 @@ class Hosts:
 
     @property
     def namespaces(self) -> list[str]:
-        """All of them, hosts first."""
-        return [self.prefix + node for node in self.wiring.nodes]
+        """All of them: hosts, switches, the control plane's."""
+        return [self.prefix + node for node in (*self.wiring.nodes, CONTROL)]
+
+    @property
+    def control(self) -> str:
+        """The namespace from which the hosts are managed."""
+        return self.prefix + CONTROL
+
+    def namespace(self, host: int) -> str:
+        """The namespace of the host of that number, 0 and up."""
+        return self.prefix + self.wiring.nodes[self.wiring.hosts[host]]
+
+    def cut(self, host: int, card: int | None = 0) -> None:
+        """Pull the cable of a host's card, at the switch's end; `card` None: that of its control interface."""
+        self._cable(host, card, "down")
+
+    def mend(self, host: int, card: int | None = 0) -> None:
+        """Put the cable in again."""
+        self._cable(host, card, "up")
+
+    def _cable(self, host: int, card: int | None, state: str) -> None:
+        if card is None:
+            batch("ip", [f"link set c{host} {state}"], "-n", self.control)
+            return
+        ends = self.wiring.graph.endpoints
+        node = self.wiring.hosts[host]
+        endpoint = int(np.flatnonzero((ends.host == node) & (ends.port == card))[0])
+        far = self.wiring.sender(int(ends.down[endpoint]))
+        batch("ip", [f"link set {far.interface} {state}"], "-n", self.prefix + far.node)
+
+    def keep(self, link: int, share: float) -> None:
+        """Leave a one-way link this share of its rate from now on."""
+        end = self.wiring.sender(link)
+        batch("tc", [self.wiring.shape(link, share)], "-n", self.prefix + end.node)
 
     def __enter__(self) -> Hosts:
         for number in (signal.SIGTERM, signal.SIGHUP):
@@ -137,11 +171,12 @@ class Hosts:
         wiring = self.wiring
         batch("ip", [f"netns add {name}" for name in self.namespaces])
         inside(self.namespaces, lambda _: _set(SETTINGS))
-        batch("ip", wiring.veths(self.prefix))
+        batch("ip", [*wiring.veths(self.prefix), *wiring.control_veths(self.prefix)])
+        batch("ip", wiring.control_up(), "-n", self.control)
         for cable, (seconds, lost) in wiring.delays.items():
             ends = [(self.prefix + end.node, end.interface) for end in wiring.ends[cable]]
             self.lines.append(DelayLine(ends, seconds, lost, seed=cable))
-        for node, name in enumerate(self.namespaces):
+        for node, name in enumerate(self.prefix + node for node in wiring.nodes):
             batch("ip", wiring.links_up(node), "-n", name)
             batch("tc", wiring.shapes(node), "-n", name)
             if node in wiring.switches:

@@ -1,6 +1,7 @@
 """What must be typed for a fabric: namespaces, veth pairs, bridges, forwarding entries, neighbours, tc. Nothing is run here.
 
 One namespace per host and per switch. A host's card p is `eth<p>`, a switch's end of cable c is `p<c>`, its bridge `bridge0`.
+Besides, every host has `ctl0`, on a switch of its own that is neither shaped nor long: the control plane.
 Switches learn nothing and flood nothing: their tables are the routes of `argosy fabric`, so that packets take the paths
 that were predicted. Every link is shaped where it leaves a node, so each way has a queue of its own.
 """
@@ -22,6 +23,9 @@ GSO_BYTES = 16_000  # largest packet handed to a queue: above the bucket tc woul
 BURST_BYTES = 32_768  # bucket of tc: 2.6 ms at 100 Mb/s, so that a late timer costs nothing
 QUEUE_BYTES = 8_000_000  # of every link: nothing is dropped, as in a lossless fabric
 BRIDGE = "bridge0"
+CONTROL = "control"  # the namespace of the control plane's switch; whoever manages the hosts runs there
+CONTROL_CARD = "ctl0"  # a host's interface on it
+MANAGER = "10.255.0.254"
 
 
 @dataclass(frozen=True)
@@ -85,6 +89,27 @@ class Wiring:
         ends = self.graph.endpoints
         return f"02:00:00:00:{int(ends.port[endpoint]):02x}:{int(ends.host[endpoint]):02x}"
 
+    def control_address(self, host: int) -> str:
+        """IPv4 address on the control plane of the host of that number, 0 and up; the manager's is MANAGER."""
+        return f"10.255.0.{host + 1}"
+
+    def control_veths(self, prefix: str) -> Iterator[str]:
+        """`ip -batch` lines that make the control plane's cables."""
+        for number, node in enumerate(self.hosts):
+            yield (
+                f"link add name {CONTROL_CARD} netns {prefix}{self.nodes[node]} type veth "
+                f"peer name c{number} netns {prefix}{CONTROL}"
+            )
+
+    def control_up(self) -> Iterator[str]:
+        """`ip -n CONTROL -batch` lines: an ordinary switch, which learns, and the manager's address at it."""
+        yield "link set lo up"
+        yield f"link add name {BRIDGE} type bridge stp_state 0 mcast_snooping 0"
+        yield f"addr add {MANAGER}/24 dev {BRIDGE}"
+        yield f"link set {BRIDGE} up"
+        for number in range(len(self.hosts)):
+            yield f"link set c{number} master {BRIDGE} up"
+
     def veths(self, prefix: str) -> Iterator[str]:
         """`ip -batch` lines that make every cable without a delay; those with one are `delays`."""
         for cable, (a, b) in enumerate(self.ends):
@@ -119,6 +144,9 @@ class Wiring:
             for name in self.interfaces(node):
                 yield f"link set {name} master {BRIDGE} up"
             return
+        number = self.hosts.index(node)
+        yield f"addr add {self.control_address(number)}/24 dev {CONTROL_CARD}"
+        yield f"link set {CONTROL_CARD} up"
         own = np.flatnonzero(ends.host == node).tolist()
         for endpoint in own:
             name = f"eth{ends.port[endpoint]}"
@@ -142,10 +170,14 @@ class Wiring:
     def shapes(self, node: int) -> Iterator[str]:
         """`tc -n NODE -batch` lines: the rate of every link that leaves the node; none of a fabric that is not shaped."""
         for link in np.flatnonzero(self.graph.tail == node) if self.fabric.shaped else ():
-            yield (
-                f"qdisc replace dev {self.sender(int(link)).interface} root tbf rate "
-                f"{self.graph.rate[link]:.0f}bit burst {BURST_BYTES} limit {QUEUE_BYTES}"
-            )
+            yield self.shape(int(link))
+
+    def shape(self, link: int, share: float = 1.0) -> str:
+        """A `tc -batch` line: the rate of one link, or a share of it."""
+        return (
+            f"qdisc replace dev {self.sender(link).interface} root tbf rate "
+            f"{share * self.graph.rate[link]:.0f}bit burst {BURST_BYTES} limit {QUEUE_BYTES}"
+        )
 
 
 def forwarding(found: Routes) -> dict[tuple[int, int], int]:

@@ -1,15 +1,15 @@
-"""The testbed's answer for people: verdict, table, picture, and the page of the documentation."""
+"""`argosy testbed collectives` for people: the table of cases, the picture, and what the page says."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 import altair as alt
 
-from argosy.report import charts
+from argosy.report import charts as drawing
 from argosy.report.markdown import table
+from argosy.testbed.experiment import title
 
 RATIO = "bytes ÷ predicted"
 COLUMNS = [
@@ -22,25 +22,12 @@ COLUMNS = [
     RATIO,
     "busiest link, predicted?",
 ]
-PICTURE = "testbed-collectives.svg"
-
-
-def verdict(answer: Mapping[str, Any]) -> str:
-    """One sentence: sums, times, links."""
-    summary = answer["summary"]
-    sums = f"sums right in {summary['sums_right']} of {summary['cases']} cases"
-    if answer["hosts"] == "loopback":
-        return f"{sums}; nothing else can be said on the loopback: {answer['reason']}"
-    return (
-        f"{summary['within_bar']} of {summary['judged']} predicted times within their bar; {sums}; "
-        f"the predicted busiest link in {summary['hot_link_right']}"
-    )
+TITLE = "Collectives on shaped links"
 
 
 def cells(row: Mapping[str, Any]) -> list[str]:
     """One case as texts, in the order of COLUMNS."""
-    groups = len(row["groups"])
-    name = row["algorithm"].replace("-", " ") + (f", {groups} groups at once" if groups > 1 else "")
+    name = title(row).partition(": ")[2]
     first = [row["fabric"], name, f"{row['bytes'] / 2**20:g} MiB"]
     if row["predicted_time_s"] is None:
         return [*first, "", f"{row['measured_time_s']:.3f} s", "", "", ""]
@@ -58,7 +45,7 @@ def cells(row: Mapping[str, Any]) -> list[str]:
     ]
 
 
-def times_chart(answer: Mapping[str, Any]) -> charts.Chart:
+def times_chart(answer: Mapping[str, Any]) -> drawing.Chart:
     """Predicted and measured seconds of every case, side by side; every measured repeat is a dot."""
     bars, dots, order = [], [], []
     for number, row in enumerate(answer["rows"], 1):
@@ -72,62 +59,49 @@ def times_chart(answer: Mapping[str, Any]) -> charts.Chart:
     offset = alt.YOffset("what:N", sort=["predicted", "measured"])
     colour = alt.Color(
         "what:N",
-        scale=alt.Scale(domain=["predicted", "measured"], range=[charts._FULL, charts._USEFUL]),
+        scale=alt.Scale(domain=["predicted", "measured"], range=[drawing._FULL, drawing._USEFUL]),
         title=None,
     )
     base = (
-        alt.Chart(charts._data(bars))
+        alt.Chart(drawing._data(bars))
         .mark_bar()
         .encode(y=y, yOffset=offset, x=alt.X("seconds:Q", title="seconds"), color=colour)
     )
     points = (
-        alt.Chart(charts._data(dots))
+        alt.Chart(drawing._data(dots))
         .mark_point(size=18, filled=True, color="#222222")
         .encode(y=y, yOffset=offset, x="seconds:Q")
     )
     return alt.layer(base, points).properties(
-        title="All-reduce on shaped links: flow simulator and MPI", width=charts.WIDTH, height=34 * len(order)
+        title="All-reduce on shaped links: flow simulator and MPI",
+        width=drawing.WIDTH,
+        height=34 * len(order),
     )
 
 
-def write_page(answer: Mapping[str, Any], path: Path) -> list[Path]:
-    """Write the page to `path` and its picture to `images` beside it; the files written."""
-    images = path.parent / "images"
-    images.mkdir(parents=True, exist_ok=True)
-    charts.save(times_chart(answer), images / PICTURE)
-    path.write_text(page(answer), encoding="utf-8")
-    return [path, images / PICTURE]
+def charts(answer: Mapping[str, Any]) -> dict[str, drawing.Chart]:
+    """The page's picture."""
+    return {"collectives": times_chart(answer)}
 
 
-def page(answer: Mapping[str, Any]) -> str:
-    """The page of the documentation, with the figures of this run."""
-    lines = [
-        "<!-- written by argosy testbed collectives --report docs/testbed.md; do not edit -->",
-        "# A small real fleet",
+def more(answer: Mapping[str, Any]) -> list[str]:
+    """What the page says after the table of comparisons."""
+    return [
+        "## Case by case",
         "",
-        _INTRODUCTION,
-        "",
-        "## What was measured",
-        "",
-        verdict(answer)[0].upper() + verdict(answer)[1:] + ".",
         *_machine(answer),
         "",
         *table(COLUMNS, [cells(row) for row in answer["rows"]]),
-        "",
-        f"![Predicted and measured seconds of every case](images/{PICTURE})",
         "",
         *_rings(answer),
         *_misses(answer),
         _METHOD,
         "",
-        *(f"- {note[0].upper()}{note[1:]}." for note in answer["notes"]),
-        "",
-        _OPEN,
+        _TAUGHT,
     ]
-    return "\n".join(lines) + "\n"
 
 
-_INTRODUCTION = """
+INTRODUCTION = """
 `argosy testbed collectives` builds small fabrics out of network namespaces on this very machine, runs real
 collectives over MPI between them, and holds seconds, bytes and the busiest link against the flow simulator's answer
 for the same cables ([Collectives](collectives.md)). `pip install 'argosy[testbed]'`, Linux, root.
@@ -162,7 +136,7 @@ _METHOD = """
   others (real-time scheduling) where that is allowed. A case is repeated after a warm-up, the median counts.
 """.strip()
 
-_OPEN = """
+_TAUGHT = """
 ## What it taught
 
 - A ring in host order does not feel a 2:1 oversubscription: one flow crosses between the leaves each way. Four groups
@@ -194,10 +168,9 @@ def _machine(answer: Mapping[str, Any]) -> list[str]:
     """The conditions of the run."""
     if answer["hosts"] == "loopback":
         return []
-    base, room, told = answer["baseline"], answer["headroom"], answer["machine"]
+    base, room = answer["baseline"], answer["headroom"]
     scales = ", ".join(sorted({f"{scale:,.0f}" for scale in answer["scale"].values()}))
     return [
-        f"{told['cores']} cores, Linux {told['kernel']}, load average {told['load_average']:g}; Argosy {answer['version']}.",
         f"Rates are divided by {scales}: a card has {base['rate_bps'] / 1e6:g} Mb/s.",
         f"Between two hosts {100 * base['share_of_wire']:.1f} % of a link's rate arrives as payload,",
         f"and a small message takes {base['message_s'] * 1000:.2f} ms.",

@@ -1,21 +1,17 @@
-"""`argosy testbed collectives`: real collectives on network namespaces against the flow simulator; `clean` after a kill."""
+"""`argosy testbed collectives`: real collectives on network namespaces against the flow simulator."""
 
 from __future__ import annotations
 
-import json
-import sys
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-app = typer.Typer(
-    help="Run on this very machine what the simulators claim: network namespaces, shaped links, MPI."
-)
-HEAD = "testbed-collectives"
+from argosy.cli.testbed.common import Json, Report, Short, finish, say
+
+SHORT_BYTES = 4 << 20
 
 
-@app.command("collectives")
 def collectives(
     scenario: Annotated[
         Path | None,
@@ -43,48 +39,21 @@ def collectives(
     repeats: Annotated[
         int, typer.Option("--repeats", min=1, max=20, help="Measured runs of every case.")
     ] = 3,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON and nothing else.")] = False,
-    report: Annotated[
-        Path | None,
-        typer.Option(
-            "--report",
-            help="Also write a Markdown page here, its picture into images beside it.",
-            show_default=False,
-        ),
-    ] = None,
+    short: Short = False,
+    as_json: Json = False,
+    report: Report = None,
 ) -> None:
     """Ring, tree, double tree and hierarchical all-reduce over MPI between network namespaces whose links tc shapes: the
     sums, the bytes of every link, the busiest link and the time, beside what the flow simulator predicts. Root and Linux;
     without namespaces on the loopback, where only the sums are checked. Takes some two minutes; takes away all it made.
     """
-    from argosy.cli.fabric.head import head
     from argosy.testbed.experiment import collectives as run
     from argosy.testbed.fabrics import BUILDERS, chosen
 
     names = tuple(BUILDERS) if fabric == "all" else tuple(word.strip() for word in fabric.split(","))
-    wanted = (
-        chosen(names, _bytes(size), scale) if scenario is None else [_fleet(scenario, _bytes(size), scale)]
-    )
-    answer = run(wanted, repeats, say=lambda line: print(line, file=sys.stderr))
-    answer = {**head(HEAD), **answer}
-    if report is not None:
-        from argosy.report.testbed import write_page
-
-        for path in write_page(answer, report):
-            print(f"wrote {path}", file=sys.stderr)
-    if as_json:
-        print(json.dumps(answer, indent=1, ensure_ascii=False))
-    else:
-        _show(answer)
-
-
-@app.command("clean")
-def clean() -> None:
-    """Take away what a killed run left: processes in its namespaces, and the namespaces."""
-    from argosy.testbed.hosts import clean as take_away
-
-    found = take_away()
-    print(f"removed {len(found)} namespaces" if found else "nothing was left")
+    bytes_ = min(_bytes(size), SHORT_BYTES) if short else _bytes(size)
+    wanted = chosen(names, bytes_, scale) if scenario is None else [_fleet(scenario, bytes_, scale)]
+    finish("collectives", run(wanted, min(repeats, 2) if short else repeats, say, short), as_json, report)
 
 
 def _fleet(path: Path, size: int, scale: float | None) -> Any:
@@ -106,23 +75,3 @@ def _bytes(text: str) -> int:
     if not 64 << 10 <= size <= 64 << 20:
         raise typer.BadParameter(f"--bytes {text}: write 64 KiB to 64 MiB; the links are slow")
     return size
-
-
-def _show(answer: dict[str, Any]) -> None:
-    """The answer for people."""
-    from rich.box import SIMPLE_HEAD
-    from rich.console import Console
-    from rich.table import Table
-
-    from argosy.report.testbed import COLUMNS, RATIO, cells, verdict
-
-    console = Console(highlight=False)
-    console.print(verdict(answer), style="bold", soft_wrap=True)
-    kept = [number for number, name in enumerate(COLUMNS) if name != RATIO]
-    table = Table(*(COLUMNS[number] for number in kept), box=SIMPLE_HEAD, pad_edge=False)
-    for row in answer["rows"]:
-        texts = cells(row)
-        table.add_row(*(texts[number] for number in kept))
-    console.print(table)
-    for note in answer["notes"]:
-        console.print(f"· {note}", soft_wrap=True)

@@ -1,0 +1,13 @@
+"""`argosy testbed`: real fleets on network namespaces of this machine, beside what the simulators say of them."""
+
+from __future__ import annotations
+
+import typer
+
+from argosy.cli.testbed import clean, collectives
+
+app = typer.Typer(
+    help="Run on this very machine what the simulators claim: network namespaces, shaped links, MPI and torch."
+)
+app.command("collectives")(collectives.collectives)
+app.command("clean")(clean.clean)

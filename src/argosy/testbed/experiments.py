@@ -1,0 +1,3 @@
+"""The experiments of the testbed, in the order of the docs and of the checks."""
+
+ORDER = ["collectives"]  # names of commands: `argosy testbed NAME [--short] [--json] [--report PATH]`
