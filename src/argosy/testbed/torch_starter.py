@@ -31,6 +31,7 @@ from argosy.testbed.wiring import MANAGER
 PARENT_DEATH = 1  # prctl: end with whoever started this
 MISSES = 3  # heartbeats of an agent
 PATIENCE_S = 0.05
+SHUTDOWN_S = 2  # from an agent's SIGTERM to its SIGKILL
 
 
 def main(seconds: int, preload: list[str]) -> None:
@@ -140,7 +141,8 @@ def _store(one: dict[str, Any], saying: int) -> NoReturn:
 def _agent(one: dict[str, Any], saying: int) -> None:
     """torchrun's agent of one host."""
     os.close(saying)
-    os.environ["TORCHELASTIC_SHUTDOWN_TIMEOUT"] = "2"
+    # Ranks meet anew in every round: by default the first round's rank 0 keeps their store, and takes it with it when it dies.
+    os.environ["TORCH_DISABLE_SHARE_RDZV_TCP_STORE"] = "1"
     config = LaunchConfig(
         min_nodes=one["least"],
         max_nodes=one["most"],
@@ -159,6 +161,7 @@ def _agent(one: dict[str, Any], saying: int) -> None:
         max_restarts=one["max_restarts"],
         monitor_interval=0.05,
         start_method="fork",
+        shutdown_timeout=SHUTDOWN_S,
         local_addr=one["address"],
         logs_specs=DefaultLogsSpecs(log_dir=f"{one['folder']}/torchrun-{one['node']}"),
     )
@@ -168,6 +171,7 @@ def _agent(one: dict[str, Any], saying: int) -> None:
 def rank(one: dict[str, Any]) -> None:
     """One rank, in an agent's child: its log, its interface, then the module."""
     end_with_parent()
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)  # torch's handler waits for calls into C++ to return
     folder, number, local = Path(one["folder"]), os.environ["RANK"], int(os.environ["LOCAL_RANK"])
     _redirect(folder / f"rank-{number}.log")
     interface = one["interface"]
