@@ -54,6 +54,7 @@ class PlainFleet:
             retry_s, retries, cold_s, detection_s, transfer,
         )  # fmt: skip
         self.turn, self.events, self.count = [0] * len(pools), [], itertools.count()
+        self.log = []  # iterations that ran to their end: pool, begin, end, tokens generated
 
     def at(self, when, what, *given):
         heapq.heappush(self.events, (when, next(self.count), what, given))
@@ -137,7 +138,7 @@ class PlainFleet:
             if tokens
             else r.engine.decode_s(batch, context)
         )
-        r.busy, r.version = part, r.version + 1
+        r.busy, r.version, r.began = part, r.version + 1, self.now
         self.at(self.now + float(takes), self.done, r, r.version)
 
     def evict(self, r):
@@ -151,7 +152,10 @@ class PlainFleet:
     def done(self, r, version):
         if version != r.version or not r.up:
             return
-        for q in list(r.running) if self.specs[r.pool][7] or not r.busy else []:
+        going = list(r.running) if self.specs[r.pool][7] or not r.busy else []
+        ending = sum(q.seen + n == q.prompt for q, n in r.busy)
+        self.log.append((r.pool, r.began, self.now, len(going) + ending))
+        for q in going:
             q.made += 1
             if q.made == q.to_come - 1:
                 r.running.remove(q)

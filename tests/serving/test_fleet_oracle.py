@@ -5,8 +5,9 @@ import pytest
 from affine_engine import Affine
 from plain_fleet import PlainFleet, Request
 
+from argosy.kernels import serving_records as records
 from argosy.serving.failures import Failures, Shared, planned_events
-from argosy.serving.fleet import ENDS, Policy, Pool, simulate
+from argosy.serving.fleet import ENDS, MARKS, Policy, Pool, simulate
 from argosy.serving.traffic import LengthShape, Synthetic, made
 
 
@@ -42,7 +43,25 @@ def compare(requests, pools, policy, failures=None, seed=0):
     finish = np.array([q.finish for q in asked])
     np.testing.assert_allclose(run.first_s[kept], first[kept], rtol=1e-9)
     np.testing.assert_allclose(run.finish_s[kept], finish[kept], rtol=1e-9)
+    if failures is None:
+        compare_marks(run, plain.log)
     return run
+
+
+def compare_marks(run, log):
+    """At every mark the books have the seconds and the answers of the plain fleet's iterations up to it."""
+    pool, begin, end, made = np.array(log).T
+    for share, books in zip(MARKS, run.marked, strict=True):
+        at = share * run.requests.horizon_s
+        for p, book in enumerate(books):
+            own = pool == p
+            busy = (np.minimum(end, at) - begin)[own].clip(0).sum()
+            assert book[records.PREFILL_S] + book[records.DECODE_S] == pytest.approx(busy, rel=1e-8, abs=1e-9)
+            assert book[records.OUTPUT_TOKENS] == pytest.approx(made[own & (end < at)].sum(), abs=1e-6)
+            assert book[: records.DOWN + 1].sum() == pytest.approx(run.pools[p].count * at)
+    total = sum(run.spans().values())
+    np.testing.assert_allclose(total, run.books)
+    assert run.warm_up_s + run.window_s + run.run_out_s == pytest.approx(run.end_s)
 
 
 @pytest.mark.parametrize("router", ["round-robin", "least-work"])

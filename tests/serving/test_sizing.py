@@ -8,7 +8,7 @@ from affine_engine import Affine
 
 from argosy.kernels import serving_records as records
 from argosy.serving import ReplicaLayout
-from argosy.serving.account import autoscaler_gap, checks, laws, ledger
+from argosy.serving.account import autoscaler_gap, checks, laws, ledger, utilisation
 from argosy.serving.failures import Failures
 from argosy.serving.fleet import Policy, Pool
 from argosy.serving.objectives import good, met, objectives, quantile
@@ -145,6 +145,24 @@ def test_separate_pools_are_sized_both():
     assert all(check["holds"] for check in checks(sized))
 
 
+def lines_of(tree):
+    return {name.rpartition("/")[2]: node.amount for name, node in tree.walk()}
+
+
+def test_the_window_is_that_of_a_fleet_that_stays_open():
+    """A short trace and one ten times as long tell the same utilisation: warm-up and run-out are left out."""
+    short, long = (
+        size(service(rate=40.0, horizon_s=seconds, seeds=3, accelerators=4), option(), whole=True)
+        for seconds in (60.0, 600.0)
+    )
+    assert short is not None and long is not None
+    window = [utilisation(each, 4, "window") for each in (short, long)]
+    assert window[0] == pytest.approx(window[1], rel=0.06)
+    for sized in (short, long):
+        assert utilisation(sized, 4, "warm-up") < utilisation(sized, 4, "window")
+        assert utilisation(sized, 4, "run-out") < utilisation(sized, 4, "window")
+
+
 @pytest.mark.parametrize("scaled", [False, True])
 def test_ledger_and_gap_close(scaled):
     rule = ScalingRule(0.7, 30.0, 60.0) if scaled else None
@@ -156,9 +174,13 @@ def test_ledger_and_gap_close(scaled):
     assert sized is not None
     whole = -(-sized.gpus // 8) * 8
     tree = ledger(asked, sized, whole)
-    held = np.mean([each.books[:, 1:5].sum() + (whole - sized.gpus) * each.end_s for each in sized.runs])
+    held = np.mean(
+        [each.spans()["window"][:, 1:5].sum() + (whole - sized.gpus) * each.window_s for each in sized.runs]
+    )
     assert tree.amount == pytest.approx(held)
-    lines = {name.rpartition("/")[2]: node.amount for name, node in tree.walk()}
+    share = lines_of(tree)["iterations"] / tree.amount
+    assert utilisation(sized, whole, "window") == pytest.approx(share)
+    lines = lines_of(tree)
     assert lines["lost to failures"] > 0.0 and lines["down"] > 0.0
     for name in ("useful prefill", "prefill below peak", "useful decode", "idle", "fragmentation", "warming"):
         assert lines[name] >= 0.0, name
@@ -168,7 +190,8 @@ def test_ledger_and_gap_close(scaled):
     first = sized.runs[0]
     horizon = first.requests.horizon_s
     if scaled:
-        assert gap["held_gpu_s"] < whole * horizon
+        assert gap["held_gpu_s"] <= whole * horizon * (1 + 1e-12)
+        assert first.held_s(0) == pytest.approx(first.marked[-1, :, 1:5].sum())
     else:  # the run-out after the last arrival is nobody's lag
         assert gap["held_gpu_s"] == pytest.approx(whole * horizon)
         assert first.held_s(0) < first.books[:, 1:5].sum()

@@ -115,9 +115,9 @@ def _lose_all(w, r, now):  # type: ignore[no-untyped-def]
     for place in range(one.base, one.base + one.running):
         q = v.due_request(w)[place]
         request = v.requests(w)[q]
-        to_come = v.due(w)[place] - one.clock - over
-        made = min(max(math.ceil(request.rest / gain) - to_come, 0) * gain, request.rest)
-        book[OUTPUT_TOKENS] += made
+        passed = max(math.ceil(request.rest / gain) - (v.due(w)[place] - one.clock), 0)
+        made = min((passed + over) * gain, request.rest)
+        book[OUTPUT_TOKENS] += made - passed * gain
         book[LOST_OUTPUT] += made + 1 if request.stage == 0 else made
         if request.stage == 0:
             book[LOST_PROMPT] += request.prompt - request.cached

@@ -6,11 +6,12 @@ from argosy.kernels import heap, tournament
 from argosy.kernels import serving_views as v
 from argosy.kernels.compiled import compiled
 from argosy.kernels.serving_events import awake, planned, submit, tick
+from argosy.kernels.serving_marks import mark
 from argosy.kernels.serving_records import DOWN, UP, WARMING
 from argosy.kernels.serving_replica import begin, boundary, inside, set_state, show_load
 
 # Whose event is next; of equal times, the first in this order.
-_REPLICA, _DELAYED, _PLANNED, _ARRIVAL, _TICK, _NONE = range(6)
+_REPLICA, _DELAYED, _PLANNED, _ARRIVAL, _TICK, _MARK = range(6)
 
 
 @compiled(nogil=True)
@@ -22,7 +23,7 @@ def run_fleet(key, directory, grids):  # type: ignore[no-untyped-def]
     w = directory[0]
     _open(w)
     settings, arrivals, events = v.settings(w)[0], w.requests_rows, w.planned_rows
-    arrived, happened, ticks, now = 0, 0, 0, 0.0
+    arrived, happened, ticks, passed, now = 0, 0, 0, 0, 0.0
     while True:
         busy = tournament.first(v.next_winner(w))
         kind, at = _REPLICA, v.next_at(w)[busy]
@@ -34,6 +35,8 @@ def run_fleet(key, directory, grids):  # type: ignore[no-untyped-def]
             kind, at = _ARRIVAL, v.requests(w)[arrived].arrival
         if ticks * settings.tick_s < at:
             kind, at = _TICK, ticks * settings.tick_s
+        if passed < w.marks_rows and v.marks(w)[passed] < at:
+            kind, at = _MARK, v.marks(w)[passed]
         if at > settings.stop_s:
             now = settings.stop_s
             break
@@ -53,8 +56,11 @@ def run_fleet(key, directory, grids):  # type: ignore[no-untyped-def]
         elif kind == _PLANNED:
             planned(w, v.planned(w)[happened], now)
             happened += 1
+        elif kind == _MARK:
+            mark(w, passed, now)
+            passed += 1
         else:
-            if arrived == arrivals and _all_ended(w):
+            if passed == w.marks_rows and arrived == arrivals and _all_ended(w):
                 break
             tick(w, ticks, arrived, now)
             ticks += 1

@@ -46,7 +46,7 @@ def _preempt(w, r):  # type: ignore[no-untyped-def]
     heap.heapify(due, who, one.base, one.running)
     one.kv -= request.prompt + pool.kv_per_sequence + over * pool.tokens_per_step
     one.claimed -= claim(pool, request)
-    v.book(w)[one.pool, OUTPUT_TOKENS] += made
+    v.book(w)[one.pool, OUTPUT_TOKENS] += made - over * pool.tokens_per_step
     v.book(w)[one.pool, PREEMPTIONS] += 1
     request.prompt += made + 1  # what was generated is seen again, with the token that the prompt gave
     request.rest = max(request.rest - made - 1, 0)

@@ -89,9 +89,12 @@ def places(count: int) -> int:
 
 
 def empty_world(
-    settings: np.ndarray, pools: np.ndarray, requests: np.ndarray, planned: np.ndarray, ticks: int
-) -> dict[str, np.ndarray]:
-    """The arrays of one run; sets the replicas' pools and the places of their heaps. See `serving_views`."""
+    settings: np.ndarray, pools: np.ndarray, requests: np.ndarray, planned: np.ndarray, marks: np.ndarray, ticks: int
+) -> dict[str, np.ndarray]:  # fmt: skip
+    """The arrays of one run; sets the replicas' pools and the places of their heaps. See `serving_views`.
+
+    `marks`: times in order at which the books are copied; the run lasts until the last of them at least.
+    """
     total = int(pools["count"].sum())
     pools["first"] = np.cumsum(pools["count"]) - pools["count"]
     replicas = np.zeros(total, REPLICA)
@@ -108,6 +111,7 @@ def empty_world(
         "load": np.full((len(pools), size), np.inf), "load_winner": np.zeros((len(pools), size), np.int64),
         "queue_first": np.full((total, classes), -1, np.int64), "queue_last": np.full((total, classes), -1, np.int64),
         "delayed_at": np.zeros(delayed), "delayed_item": np.zeros(delayed, np.int64), "delayed_size": np.zeros(1, np.int64),
+        "marks": marks, "marked": np.zeros((len(marks) * len(pools), BOOK)),
         "book": np.zeros((len(pools), BOOK)), "series": np.zeros(ticks * len(pools), SERIES),
         "desired": np.zeros((len(pools), int(settings["delay_ticks"][0]) + 1), np.int64),
     }  # fmt: skip

@@ -281,6 +281,7 @@ def _pass(w, r, steps, now):  # type: ignore[no-untyped-def]
     """`steps` decode iterations are over: running sequences have grown, those at their end leave."""
     one = v.replicas(w)[r]
     pool = v.pools(w)[one.pool]
+    v.book(w)[one.pool, OUTPUT_TOKENS] += steps * one.running * pool.tokens_per_step
     one.clock += steps
     one.kv += steps * one.running * pool.tokens_per_step
     due, who = v.due(w), v.due_request(w)
@@ -302,7 +303,8 @@ def _release(w, r, q):  # type: ignore[no-untyped-def]
     iterations = math.ceil(request.rest / pool.tokens_per_step)
     one.kv -= request.prompt + pool.kv_per_sequence + iterations * pool.tokens_per_step
     one.claimed -= claim(pool, request)
-    v.book(w)[one.pool, OUTPUT_TOKENS] += request.rest
+    # the last iteration of a sequence that speculates may have made more than it needed
+    v.book(w)[one.pool, OUTPUT_TOKENS] += request.rest - iterations * pool.tokens_per_step
 
 
 @compiled(inline="always")

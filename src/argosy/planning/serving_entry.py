@@ -9,7 +9,7 @@ import numpy as np
 from argosy.kernels import serving_records as records
 from argosy.ledger import Ledger
 from argosy.planning.serving_money import per_gpu_s, token_prices
-from argosy.serving.account import autoscaler_gap, checks, laws
+from argosy.serving.account import autoscaler_gap, checks, laws, utilisation
 from argosy.serving.objectives import attainment, good, goodput_per_s, pooled, quantile, reached, spread
 from argosy.serving.option import bound
 from argosy.serving.scaled import scaled_option
@@ -135,13 +135,9 @@ def step_times(sized: Sized) -> list[dict[str, Any]]:
 
 
 def _fleet(asked: Service, sized: Sized, whole: int) -> dict[str, Any]:
-    busy = held = open_ = 0.0
-    for run in sized.runs:
-        for pool, book in zip(run.pools, run.books, strict=True):
-            busy += pool.provider.gpus * float(book[records.PREFILL_S] + book[records.DECODE_S])
-            held += pool.provider.gpus * float(book[records.WARMING : records.DOWN + 1].sum())
-        held += (whole - sized.gpus) * run.end_s
-        open_ += sum(pool.provider.gpus * run.held_s(at) for at, pool in enumerate(run.pools))
+    open_ = sum(
+        pool.provider.gpus * run.held_s(at) for run in sized.runs for at, pool in enumerate(run.pools)
+    )
     shares = [attainment([run], asked.wanted) for run in sized.runs]
     rates = [goodput_per_s([run], asked.wanted) for run in sized.runs]
     span = sum(run.requests.horizon_s for run in sized.runs)
@@ -149,7 +145,7 @@ def _fleet(asked: Service, sized: Sized, whole: int) -> dict[str, Any]:
         "replicas": sum(sized.needed),
         "spares": sized.spares,
         "gpus": whole,
-        "utilization": busy / held if held else 0.0,
+        "utilization": utilisation(sized, whole, "window"),
         "goodput_requests_per_s": goodput_per_s(sized.runs, asked.wanted),
         "slo_attainment": attainment(sized.runs, asked.wanted),
         "goodput_by_seed": spread(rates),
@@ -160,6 +156,16 @@ def _fleet(asked: Service, sized: Sized, whole: int) -> dict[str, Any]:
         ],
         "mean_gpus_held": open_ / span + whole - sized.gpus,
         "run_s": float(np.mean([run.end_s for run in sized.runs])),
+        "spans": [
+            {
+                "name": name,
+                "seconds_s": float(
+                    np.mean([getattr(run, f"{name.replace('-', '_')}_s") for run in sized.runs])
+                ),
+                "utilization": utilisation(sized, whole, name),
+            }
+            for name in sized.runs[0].spans()
+        ],
         "sizes_tried": len(sized.tried),
         "keeps_promises": sized.met,
     }

@@ -26,14 +26,12 @@ def power_and_cost(
     network = network_account(plan_fabric(setting.fleet, setting.values))
     bill = None if network.bill is None else tuple((entry, many * share) for entry, many in network.bill)
     part = NetworkAccount(network.w * share, network.switches * share, bill)
-    first_run, seconds = sized.runs[0], {"prefill": 0.0, "decode": 0.0}
-    for pool, book in zip(first_run.pools, first_run.books, strict=True):
-        seconds["prefill"] += float(book[records.PREFILL_S]) * pool.provider.gpus
-        seconds["decode"] += float(book[records.DECODE_S]) * pool.provider.gpus
-    busy = seconds["prefill"] + seconds["decode"]
-    open_s = (
-        first_run.requests.horizon_s
-    )  # the run-out after a short trace is none of a fleet that stays open
+    seconds = {"prefill": 0.0, "decode": 0.0}
+    for run in sized.runs:
+        for pool, book in zip(run.pools, run.spans()["window"], strict=True):
+            seconds["prefill"] += float(book[records.PREFILL_S]) * pool.provider.gpus
+            seconds["decode"] += float(book[records.DECODE_S]) * pool.provider.gpus
+    busy, open_s = seconds["prefill"] + seconds["decode"], sum(run.window_s for run in sized.runs)
     phases = PowerPhases(compute_s=seconds["prefill"], memory_s=seconds["decode"])
     power, cost = power_and_money(alone, part, phases, period_s, min(busy / (whole * open_s), 1.0))
     return power, {**cost, "period_s": period_s}

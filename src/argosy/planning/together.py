@@ -104,10 +104,10 @@ def services_alone(
 
 
 def _over_period(each: ServicePlan, period_s: float) -> Ledger:
-    """The service's ledger, of a run, as that of a period."""
+    """The service's ledger, of a run, as that of a period that has no warm-up and no run-out."""
     assert each.ledger is not None and each.found.best is not None
-    spans = float(np.mean([run.end_s for run in each.found.best.runs]))
-    return each.ledger.scaled(period_s / spans, each.ledger.unit)
+    window = float(np.mean([run.window_s for run in each.found.best.runs]))
+    return each.ledger.scaled(period_s / window, each.ledger.unit)
 
 
 def _tree(name: str, trees: list[Ledger]) -> Ledger:

@@ -96,12 +96,13 @@ def sentences(entry: Mapping[str, Any]) -> list[str]:
 
 
 def _run(entry: Mapping[str, Any]) -> str:
-    """How long a run is, and how much of that is the run-out after the last arrival."""
-    arrivals, whole = entry["traffic"]["horizon_s"], entry["fleet"]["run_s"]
-    text = f"a run of {write.duration(whole)}"
-    if whole > 1.02 * arrivals:
-        text += f", {write.duration(whole - arrivals)} of it after the last arrival"
-    return text
+    """Which part of a run the ledger is of, and what of it is left out."""
+    spans = {each["name"]: each["seconds_s"] for each in entry["fleet"]["spans"]}
+    before, after = write.duration(spans["warm-up"]), write.duration(spans["run-out"])
+    return (
+        f"{write.duration(spans['window'])} of a run, without {before} in which the fleet fills and {after} in "
+        "which it empties"
+    )
 
 
 def _money(entry: Mapping[str, Any]) -> str:

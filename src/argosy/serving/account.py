@@ -22,20 +22,18 @@ SLOT_S = 60.0
 def ledger(service: Service, sized: Sized, whole_gpus: int) -> Ledger:
     """GPU-seconds held, by what they were for, as the mean of the runs; children sum to the whole.
 
-    `whole_gpus`: accelerators of the nodes that the fleet takes; the difference to its replicas' is fragmentation.
-    Seconds in which the autoscaler has released a replica are not held.
+    Of the runs' windows: without the warm-up, in which the empty fleet fills, and the run-out, in which no request arrives; a
+    fleet that stays open has neither. `whole_gpus`: accelerators of the nodes that the fleet takes; the difference to its
+    replicas' is fragmentation. Seconds in which the autoscaler has released a replica are not held.
     """
     trees = [_of_run(service, sized, run, whole_gpus) for run in sized.runs]
     return _mean(trees)
 
 
 def _of_run(service: Service, sized: Sized, run: FleetRun, whole_gpus: int) -> Ledger:
-    option, sums = sized.option, dict.fromkeys(_LINES, 0.0)
-    held = 0.0
+    option, sums, books = sized.option, dict.fromkeys(_LINES, 0.0), run.spans()["window"]
     for number, pool in enumerate(run.pools):
-        gpus, book = pool.provider.gpus, run.books[number]
-        parts = _of_pool(option, sized.limits, number, gpus, book)
-        held += gpus * float(book[records.WARMING : records.DOWN + 1].sum())
+        parts = _of_pool(option, sized.limits, number, pool.provider.gpus, books[number])
         for name, amount in parts.items():
             sums[name] += amount
     spares = sum(
@@ -43,12 +41,25 @@ def _of_run(service: Service, sized: Sized, run: FleetRun, whole_gpus: int) -> L
         for all_, need, pool in zip(sized.replicas, sized.needed, run.pools, strict=True)
     )
     if service.scaling is None:  # an autoscaler holds no replica that it does not want
-        sums["spare replicas"] = min(spares * run.end_s, max(sums["idle"], 0.0))
+        sums["spare replicas"] = min(spares * run.window_s, max(sums["idle"], 0.0))
     sums["idle"] -= sums["spare replicas"]
-    sums["fragmentation"] = (whole_gpus - sized.gpus) * run.end_s
+    sums["fragmentation"] = (whole_gpus - sized.gpus) * run.window_s
     leaves = [Ledger(name, sums[name], law=law) for name, law in _LINES.items()]
     work = Ledger.parent("iterations", tuple(leaves[:6]), "seconds in which iterations run × accelerators")
-    return Ledger.parent(service.name, (work, *leaves[6:]), "seconds held × accelerators")
+    return Ledger.parent(service.name, (work, *leaves[6:]), "seconds held in the window × accelerators")
+
+
+def utilisation(sized: Sized, whole_gpus: int, span: str) -> float:
+    """Share (0–1) of the GPU-seconds held in a span of the runs ("warm-up", "window", "run-out") in which iterations run."""
+    busy = held = 0.0
+    for run in sized.runs:
+        books = run.spans()[span]
+        for pool, book in zip(run.pools, books, strict=True):
+            busy += pool.provider.gpus * float(book[records.PREFILL_S] + book[records.DECODE_S])
+            held += pool.provider.gpus * float(book[records.WARMING : records.DOWN + 1].sum())
+        seconds = {"warm-up": run.warm_up_s, "window": run.window_s, "run-out": run.run_out_s}[span]
+        held += (whole_gpus - sized.gpus) * seconds
+    return busy / held if held > 0.0 else 0.0
 
 
 _LINES = {

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from time import perf_counter
 
 import numpy as np
@@ -22,6 +23,8 @@ SAMPLE_S = 15.0
 """Seconds between looks of the autoscaler: Kubernetes' default (--horizontal-pod-autoscaler-sync-period)."""
 STAY_S = 300.0
 """Seconds below the target before replicas are drained: its default too (--horizontal-pod-autoscaler-downscale-stabilization)."""
+MARKS = (*(2.0**-each for each in range(12, 1, -1)), 1.0)
+"""Shares of the horizon at which the books are copied: the warm-up is over at one of the first, the last is the horizon."""
 
 
 @dataclass(frozen=True)
@@ -99,7 +102,8 @@ class Policy:
 class FleetRun:
     """One run. Per request, in order of arrival: seconds of arrival, first token and end (NaN without), how it ended,
     how often it was tried again, its luck (0–1: where its prefix lies, when it is tried again); per pool the
-    book (`serving_records`), the time series, and accelerators held; `end_s` when the last one left, `wall_s` the computer's own.
+    book (`serving_records`) and the time series; `marked` the books (marks, pools, places) at `MARKS` of the horizon; `end_s`
+    when the last one left, `wall_s` the computer's own.
     """
 
     requests: Requests
@@ -109,6 +113,7 @@ class FleetRun:
     tries: np.ndarray
     luck: np.ndarray
     books: np.ndarray
+    marked: np.ndarray
     series: tuple[np.ndarray, ...]
     pools: tuple[Pool, ...]
     end_s: float
@@ -140,15 +145,39 @@ class FleetRun:
         """Replica-seconds of a pool in one of STATES."""
         return float(self.books[pool, STATES.index(state)])
 
-    def while_open_s(self, pool: int, *states: str) -> float:
-        """Replica-seconds of a pool in states of STATES while requests arrive: without the run-out after the horizon, in
-        which a short trace empties the fleet. From the time series; exact for all states of a fleet that does not scale.
+    @cached_property
+    def _warm(self) -> int:
+        """The mark at which the fleet is as full as its load makes it: nine in ten of the requests stay for less time.
+
+        A quarter of the horizon at most: a shorter trace does not show a full fleet.
         """
-        horizon, series = self.requests.horizon_s, self.series[pool]
-        if self.pools[pool].scaling is None and set(states) >= set(STATES[1:]):
-            return self.pools[pool].count * horizon
-        open_ = series[series["at"] <= horizon] if len(series) else series
-        return horizon * float(sum(open_[name].mean() for name in states)) if len(open_) else 0.0
+        stays = self.e2e_s[self.done]
+        longest = float(np.quantile(stays, 0.9)) if len(stays) else 0.0
+        return min(int(np.searchsorted(MARKS, longest / self.requests.horizon_s)), len(MARKS) - 2)
+
+    @property
+    def warm_up_s(self) -> float:
+        """Seconds at the start in which the empty fleet fills, and that tell nothing of one that stays open."""
+        return MARKS[self._warm] * self.requests.horizon_s
+
+    @property
+    def window_s(self) -> float:
+        """Seconds between the warm-up and the horizon: what the ledger and the utilisation are of."""
+        return self.requests.horizon_s - self.warm_up_s
+
+    @property
+    def run_out_s(self) -> float:
+        """Seconds after the horizon in which no request arrives and the fleet empties."""
+        return self.end_s - self.requests.horizon_s
+
+    def spans(self) -> dict[str, np.ndarray]:
+        """The books (pools, places) of the warm-up, of the window, and of the run-out; they sum to `books`."""
+        warm, horizon = self.marked[self._warm], self.marked[-1]
+        return {"warm-up": warm, "window": horizon - warm, "run-out": self.books - horizon}
+
+    def while_open_s(self, pool: int, *states: str) -> float:
+        """Replica-seconds of a pool in states of STATES while requests arrive, from the start to the horizon."""
+        return float(sum(self.marked[-1, pool, STATES.index(name)] for name in states))
 
     def held_s(self, pool: int) -> float:
         """Replica-seconds of a pool that are held, whatever it does, while requests arrive."""
@@ -179,14 +208,15 @@ def simulate(
     tick_s = float(settings["tick_s"][0])
     ticks = int(settings["stop_s"][0] / tick_s) + 2
     planned = planned_events(failures, pools, float(settings["stop_s"][0]), seed, policy.cold_start_s)
-    world = records.empty_world(settings, _pools(requests, pools), rows, planned, ticks)
+    marks = np.array(MARKS) * requests.horizon_s
+    world = records.empty_world(settings, _pools(requests, pools), rows, planned, marks, ticks)
     directory = addresses(world)
     from argosy.kernels.serving_fleet import run_fleet
 
     began = perf_counter()
     end = run_fleet(np.uint64(seed), directory, tuple(each.grids for each in kept))
     spent = perf_counter() - began
-    used = min(int(end / tick_s) + 1, ticks)
+    used = 1 + int(np.count_nonzero(world["series"]["at"][:: len(pools)]))  # the first row is of time 0
     series = tuple(world["series"][p :: len(pools)][:used] for p in range(len(pools)))
     first = np.where(rows["first"] >= 0.0, rows["first"], np.nan)
     finish = np.where(rows["end"] != records.UNFINISHED, rows["finish"], np.nan)
@@ -199,6 +229,7 @@ def simulate(
         tries,
         luck,
         world["book"],
+        world["marked"].reshape(len(marks), len(pools), records.BOOK),
         series,
         tuple(pools),
         float(end),
