@@ -1,3 +1,6 @@
 """The experiments of the testbed, in the order of the docs and of the checks."""
 
-ORDER = ["collectives"]  # names of commands: `argosy testbed NAME [--short] [--json] [--report PATH]`
+ORDER = [
+    "collectives",
+    "planes",
+]  # names of commands: `argosy testbed NAME [--short] [--json] [--report PATH]`

@@ -1,4 +1,8 @@
-"""A plan for the ranks, and mpiexec that runs it within a time limit."""
+"""A plan for the ranks, and mpiexec that runs it within a time limit.
+
+On namespaces mpiexec runs beside the manager of the control plane, and reaches its proxies on the hosts over it: what the
+process manager says, and what ranks print, never crosses the cards.
+"""
 
 from __future__ import annotations
 
@@ -18,8 +22,9 @@ import numpy as np
 
 from argosy.fabric.algorithms import Group, binary_trees, ring_laps
 from argosy.testbed.fabrics import Case, Fabric
-from argosy.testbed.hosts import Hosts, TestbedError
+from argosy.testbed.hosts import Hosts, TestbedError, program
 from argosy.testbed.predict import AT_ONCE, SLICES, piece_count, wires_of
+from argosy.testbed.wiring import BRIDGE
 
 RUN_SECONDS = 60.0  # per case; what takes longer is ended
 WARM_UP, REPEATS = 1, 3
@@ -82,6 +87,23 @@ def seats(fabric: Fabric, hosts: Hosts | None) -> tuple[list[str], list[str]]:
     )
 
 
+def words(fabric: Fabric, hosts: Hosts | None, spaces: Sequence[str], folder: Path) -> list[str]:
+    """The start of the mpiexec line: a proxy per host, which a script starts there as `ssh` would."""
+    if hosts is None:
+        return [mpiexec(), "-n", str(fabric.ranks)]
+    ip = program("ip") or "ip"
+    login = folder / "login"
+    login.write_text(
+        f'#!/bin/sh\nspace=$1; shift; exec {ip} netns exec "$space" sh -c "$*"\n', encoding="ascii"
+    )
+    login.chmod(0o700)
+    seated = ",".join(f"{space}:{fabric.accelerators}" for space in dict.fromkeys(spaces))
+    return [
+        *(ip, "netns", "exec", hosts.control, mpiexec(), "-iface", BRIDGE),
+        *("-launcher", "rsh", "-launcher-exec", str(login), "-hosts", seated, "-n", str(fabric.ranks)),
+    ]
+
+
 def run_ranks(
     fabric: Fabric,
     hosts: Hosts | None,
@@ -95,7 +117,6 @@ def run_ranks(
         plan.write_text(
             json.dumps(
                 {
-                    "namespaces": spaces,
                     "interfaces": cards,
                     "counted": hosts.namespaces if hosts else [],
                     "cases": cases,
@@ -106,18 +127,24 @@ def run_ranks(
             ),
             encoding="utf-8",
         )
-        words = [mpiexec(), "-n", str(fabric.ranks), sys.executable, "-m", "argosy.testbed.worker", str(plan)]
-        told = _bounded(words, RUN_SECONDS * max(1, len(cases)))
+        line = [
+            *words(fabric, hosts, spaces, Path(folder)),
+            sys.executable,
+            "-m",
+            "argosy.testbed.worker",
+            str(plan),
+        ]
+        told = _bounded(line, RUN_SECONDS * max(1, len(cases)))
         if not output.exists():
             raise TestbedError(f"the ranks failed: {told[-1800:] or 'they said nothing'}")
         found: list[dict[str, Any]] = json.loads(output.read_text(encoding="utf-8"))
         return found
 
 
-def _bounded(words: list[str], seconds: float) -> str:
+def _bounded(line: list[str], seconds: float) -> str:
     """Run a program; what it said. It and its children are ended when it takes too long, and when we are."""
     process = subprocess.Popen(
-        words,
+        line,
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,

@@ -1,7 +1,7 @@
-"""One rank: enters its host's namespace, runs the cases of a plan, and rank 0 writes what was measured.
+"""One rank: runs the cases of a plan, and rank 0 writes what was measured.
 
-`mpiexec -n N python -m argosy.testbed.worker PLAN.json`. The process manager speaks over pipes that are inherited, so a
-rank may change its network before MPI begins. All messages are TCP over the rank's own card; none go through memory.
+`mpiexec -n N python -m argosy.testbed.worker PLAN.json`. The process manager's proxy has started it in its host's namespace. All
+messages are TCP over the rank's own card; none go through memory.
 """
 
 from __future__ import annotations
@@ -27,10 +27,6 @@ def main(path: Path) -> None:
     ctypes.CDLL(None).prctl(PARENT_DEATH, signal.SIGKILL)
     plan = json.loads(path.read_text(encoding="utf-8"))
     rank = int(os.environ["PMI_RANK"])
-    if plan["namespaces"]:
-        from argosy.testbed.namespaces import enter
-
-        enter(plan["namespaces"][rank])
     os.environ |= {
         "MPIR_CVAR_CH4_NETMOD": "ofi",
         "MPIR_CVAR_NOLOCAL": "1",

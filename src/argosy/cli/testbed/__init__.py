@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import typer
 
-from argosy.cli.testbed import clean, collectives
+from argosy.cli.testbed import clean, collectives, planes
 
 app = typer.Typer(
     help="Run on this very machine what the simulators claim: network namespaces, shaped links, MPI and torch."
 )
 app.command("collectives")(collectives.collectives)
+app.command("planes")(planes.planes)
 app.command("clean")(clean.clean)
