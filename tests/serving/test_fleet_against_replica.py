@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 from affine_engine import Affine
+from replica_kernel import advance, enqueue
+from replica_state import AGGREGATED, ReplicaSettings, new_pool, new_requests
 
-from argosy.kernels.replica import advance, enqueue
-from argosy.kernels.replica_state import AGGREGATED, ReplicaSettings, new_pool, new_requests
 from argosy.serving import table
 from argosy.serving.fleet import Policy, Pool, simulate
 from argosy.serving.objectives import quantile
@@ -13,7 +13,7 @@ from argosy.serving.traffic import LengthShape, Synthetic, made
 
 
 def by_replica_kernel(requests, pool):
-    """(first token, end) of every request (s) by `kernels.replica`."""
+    """(first token, end) of every request (s) by `replica_kernel`."""
     provider = pool.provider
     settings = ReplicaSettings(
         float(provider.kv_capacity_tokens), 0.0, pool.batch, pool.chunk, pool.mixed, not pool.evicts, provider.tokens_per_step,

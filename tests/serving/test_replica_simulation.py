@@ -1,4 +1,4 @@
-"""One replica: closed form and simulation check each other; memory, order and conservation hold."""
+"""One replica: the closed form and a simulation of its own (`replica_runs`) check each other; memory, order, conservation."""
 
 from __future__ import annotations
 
@@ -6,18 +6,12 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+import replica_kernel as kernel
+from replica_runs import closed_loop, disaggregated, open_loop
+from replica_state import AGGREGATED, ReplicaSettings, new_pool, new_requests
 
-from argosy.kernels import replica as kernel
-from argosy.kernels.replica_state import AGGREGATED, ReplicaSettings, new_pool, new_requests
 from argosy.serving import ReplicaLayout, Roofline, roofline, table
-from argosy.serving.replica import (
-    closed_loop,
-    disaggregated,
-    disaggregated_rate,
-    frontier,
-    open_loop,
-    transfer_time,
-)
+from argosy.serving.replica import disaggregated_rate, frontier, transfer_time
 from argosy.serving.steady import largest_batch, steady_state
 from argosy.spec.architectures import resolve
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from argosy.serving.layout import ReplicaLayout
+from argosy.serving.around import Around
 from argosy.serving.roofline import Roofline
 
 Array = Any
@@ -72,7 +72,7 @@ def _core() -> Any:
 
 
 @dataclass(frozen=True)
-class Aiconfigurator:
+class Aiconfigurator(Around):
     """aiconfigurator-core's step times for the replica that `base` describes; every query is remembered.
 
     `model_path`: its name of the model; empty: by MODELS. Batches and lengths are rounded to whole numbers.
@@ -119,41 +119,6 @@ class Aiconfigurator:
         return f"aiconfigurator-core: {self.base.name}"
 
     @property
-    def layout(self) -> ReplicaLayout:
-        """Parallel degrees of the replica."""
-        return self.base.layout
-
-    @property
-    def gpus(self) -> int:
-        """Accelerators of one replica."""
-        return self.base.gpus
-
-    @property
-    def weight_bytes(self) -> float:
-        """Bytes of weights on one accelerator."""
-        return self.base.weight_bytes
-
-    @property
-    def kv_bytes_per_token(self) -> float:
-        """KV-cache bytes of one token on one accelerator."""
-        return self.base.kv_bytes_per_token
-
-    @property
-    def kv_capacity_tokens(self) -> int:
-        """Tokens that the replica's memory holds."""
-        return self.base.kv_capacity_tokens
-
-    @property
-    def max_batch(self) -> int:
-        """Most sequences that the engine runs at once."""
-        return self.base.max_batch
-
-    @property
-    def tokens_per_step(self) -> float:
-        """Tokens that a sequence gains per decode iteration."""
-        return self.base.tokens_per_step
-
-    @property
     def grade(self) -> str:
         """It interpolates measured kernels, whose composition into iterations is modelled."""
         return "interpolated"
@@ -162,10 +127,6 @@ class Aiconfigurator:
     def residual_sigma(self) -> float:
         """Standard deviation of ln(measured ÷ predicted), from its errors on published rows by generation."""
         return _SIGMA.get(self.base.device.generation, 0.3)
-
-    def window_tokens(self, context: Array) -> Array:
-        """Tokens' worth of the windowed layers' cache."""
-        return self.base.window_tokens(context)
 
     def prefill_s(self, tokens: Array, cached_tokens: Array = 0, batch: Array = 1) -> Array:
         """Seconds of one iteration over whole prompts."""

@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from argosy.serving.layout import ReplicaLayout
+from argosy.serving.around import Around
 from argosy.serving.roofline import Roofline
 from argosy.serving.steady import prompt_s, steady_state
 from argosy.spec.problems import Problem, ScenarioError
@@ -84,7 +84,7 @@ def _numbers(
 
 
 @dataclass(frozen=True)
-class Measured:
+class Measured(Around):
     """The roofline `base`, put right by a load test of the same replica; `strict`: ValueError beyond its points."""
 
     base: Roofline
@@ -160,41 +160,6 @@ class Measured:
         return f"load test of {len(self.test.batch)} points: {self.base.name}"
 
     @property
-    def layout(self) -> ReplicaLayout:
-        """Parallel degrees of the replica."""
-        return self.base.layout
-
-    @property
-    def gpus(self) -> int:
-        """Accelerators of one replica."""
-        return self.base.gpus
-
-    @property
-    def weight_bytes(self) -> float:
-        """Bytes of weights on one accelerator."""
-        return self.base.weight_bytes
-
-    @property
-    def kv_bytes_per_token(self) -> float:
-        """KV-cache bytes of one token on one accelerator."""
-        return self.base.kv_bytes_per_token
-
-    @property
-    def kv_capacity_tokens(self) -> int:
-        """Tokens that the replica's memory holds."""
-        return self.base.kv_capacity_tokens
-
-    @property
-    def max_batch(self) -> int:
-        """Most sequences that the engine runs at once."""
-        return self.base.max_batch
-
-    @property
-    def tokens_per_step(self) -> float:
-        """Tokens that a sequence gains per decode iteration."""
-        return self.base.tokens_per_step
-
-    @property
     def grade(self) -> str:
         """Of the measured points; `grade_at` says it of a question."""
         return "measured-like"
@@ -203,10 +168,6 @@ class Measured:
     def residual_sigma(self) -> float:
         """Spread of the points about their own mean ratio, half of it taken as not repeatable; at least 3 %."""
         return float(max(np.std(self._decode_ratios[1]) / 2, 0.03))
-
-    def window_tokens(self, context: Array) -> Array:
-        """Tokens' worth of the windowed layers' cache."""
-        return self.base.window_tokens(context)
 
     def prefill_s(self, tokens: Array, cached_tokens: Array = 0, batch: Array = 1) -> Array:
         """Seconds of one iteration over whole prompts."""

@@ -3,8 +3,8 @@
 Continuous batching with B sequences running: in the life of one sequence every other slot takes a new prompt once, so
     TPOT = t_d(B, ISL + OSL/2) + (B − 1)·ΔS/OSL,   X = B/(S + (B − 1)·ΔS + OSL·t_d),
 where S is a prompt's own iterations and ΔS what a prompt adds to the iterations of the others. Little's law ties them:
-B = X·(S + OSL·TPOT). Holds for lengths near their means and a queue that never runs dry; the event simulation
-(`serving.replica`) is its oracle.
+B = X·(S + OSL·TPOT). Holds for lengths near their means and a queue that never runs dry; an event simulation
+in the tests is its oracle.
 """
 
 from __future__ import annotations

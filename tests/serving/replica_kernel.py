@@ -1,4 +1,6 @@
-"""Replicas of a serving engine, iteration by iteration: admission, chunked prefill, decoding, preemption.
+"""An oracle of the fleet, and of the closed form: replicas of a serving engine by a kernel of their own, written apart.
+
+Admission, chunked prefill, decoding, preemption, iteration by iteration. It shares the table of step times with the product.
 
 All replicas of a pool are rows of the same arrays, and each runs by itself: `advance` brings one to a time, and whoever
 routes requests need only advance the replicas that are looked at. Iterations between two changes of the batch are taken
@@ -8,10 +10,10 @@ in one leap, so that the cost goes with the changes, not with the tokens.
 from __future__ import annotations
 
 import numpy as np
+from replica_state import DECODE, NOBODY, PREFILL
 
 from argosy.kernels.compiled import compiled
 from argosy.kernels.heap import heapify, pop, push
-from argosy.kernels.replica_state import DECODE, NOBODY, PREFILL
 from argosy.kernels.step_table import decode_time, mixed_time
 
 
