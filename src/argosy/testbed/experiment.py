@@ -264,8 +264,8 @@ def _on_loopback(fabrics: Sequence[Fabric], repeats: int, reason: str, short: bo
                 }
             )
     notes = ["no namespaces: no links, no shaping, nothing to predict; only the sums are checked"]
-    found = answer(comparisons(rows, None), notes, reason, short, repeats=repeats, rows=rows)
-    return {**found, "summary": {**found["summary"], **_counts(rows)}}
+    told = answer(comparisons(rows, None), notes, reason, short, repeats=repeats, rows=rows)
+    return {**told, "summary": {**told["summary"], **_counts(rows)}}
 
 
 def _notes() -> list[str]:

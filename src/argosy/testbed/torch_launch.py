@@ -245,10 +245,10 @@ class Job:
 
     def _tails(self) -> str:
         """The ends of the logs, ranks' first."""
+        paths = [*sorted(self.folder.glob("rank-*.log")), *sorted(self.folder.glob("[ns]*.log"))]
         texts = []
-        for path in (*sorted(self.folder.glob("rank-*.log")), *sorted(self.folder.glob("*.log"))):
-            text = path.read_text(encoding="utf-8", errors="replace").strip()
-            if text and f"[{path.name}]" not in "".join(texts):
+        for path in paths:
+            if text := path.read_text(encoding="utf-8", errors="replace").strip():
                 texts.append(f"[{path.name}] {text[-TAIL // 3 :]}")
         return "\n".join(texts)[:TAIL] or "the logs are empty"
 

@@ -1,7 +1,7 @@
 """One host's heartbeat process: answers the manager over the control plane, and says whom it hears over its card.
 
-`python -m argosy.testbed.planes.beats JSON` in the host's namespace, with `control` and `card` (address and port each),
-`peers` (host → address), `host` (its own number), `beat_s`. Control is TCP, a line for a line; beats between cards are single UDP packets.
+`python -m argosy.testbed.planes.beats JSON` in the host's namespace. JSON has `control` and `card` (address and port each),
+`peers` (host → address), `host` (its own number), `beat_s`. Control is TCP, a line for a line; beats are single UDP packets.
 """
 
 from __future__ import annotations
