@@ -36,7 +36,7 @@ verify-fabric: $(VENV)/run.stamp ## fabrics of 1,024 hosts checked by opensm, ib
 verify-fabric-large: $(VENV)/run.stamp ## the same with 4,096 and 16,384 hosts: minutes, and gigabytes
 	@$(BIN)/python tools/verify_fabric --large
 
-verify-testbed: $(VENV)/dev.stamp ## real collectives between network namespaces against the flow simulator (Linux, root; installs iproute2 where missing)
+verify-testbed: $(VENV)/testbed.stamp ## real fleets on network namespaces against the simulators, in short (Linux, root; installs iproute2, haproxy where missing)
 	@$(BIN)/python tools/verify_testbed
 
 verify-prometheus: $(VENV)/run.stamp ## a real Prometheus server read through its HTTP API (Debian; installs it as root where missing)
@@ -64,6 +64,8 @@ lock: $(VENV)/dev.stamp ## pin the dependencies again, for every supported Pytho
 	@$(BIN)/uv pip compile -q --universal --python-version 3.11 --upgrade --no-header --no-annotate --extra notebooks pyproject.toml -o requirements/notebooks.txt
 	@$(BIN)/uv pip compile -q --universal --python-version 3.11 --upgrade --no-header --no-annotate --extra browser pyproject.toml -o requirements/browser.txt
 	@$(BIN)/uv pip compile -q --universal --python-version 3.11 --upgrade --no-header --no-annotate --extra docs pyproject.toml -o requirements/docs.txt
+# torch's wheel of PyPI asks for CUDA, its CPU wheel does not: what it asks for is left to it
+	@$(BIN)/uv pip compile -q --universal --python-version 3.11 --upgrade --no-header --no-annotate --extra testbed pyproject.toml | grep -vE '^(nvidia-|cuda-|triton)' > requirements/testbed.txt
 
 clean: ## remove the virtual environment and caches
 	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis .benchmarks
@@ -84,6 +86,10 @@ $(VENV)/dev.stamp: $(VENV)/run.stamp requirements/dev.txt
 
 $(VENV)/browser.stamp: $(VENV)/run.stamp requirements/browser.txt
 	@$(BIN)/python -m pip install -q --disable-pip-version-check -r requirements/browser.txt
+	@touch $@
+
+$(VENV)/testbed.stamp: $(VENV)/run.stamp requirements/testbed.txt
+	@$(BIN)/python -m pip install -q --disable-pip-version-check -r requirements/testbed.txt
 	@touch $@
 
 $(VENV)/docs.stamp: $(VENV)/run.stamp requirements/docs.txt
