@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import typer
 
-from argosy.cli.testbed import clean, collectives, planes
+from argosy.cli.testbed import clean, collectives, every, planes
 
 app = typer.Typer(
     help="Run on this very machine what the simulators claim: network namespaces, shaped links, MPI and torch."
 )
 app.command("collectives")(collectives.collectives)
 app.command("planes")(planes.planes)
+app.command("all")(every.every)
+app.command("pages")(every.pages)
 app.command("clean")(clean.clean)

@@ -102,16 +102,14 @@ def more(answer: Mapping[str, Any]) -> list[str]:
 
 
 INTRODUCTION = """
-`argosy testbed collectives` builds small fabrics out of network namespaces on this very machine, runs real
-collectives over MPI between them, and holds seconds, bytes and the busiest link against the flow simulator's answer
-for the same cables ([Collectives](collectives.md)). `pip install 'argosy[testbed]'`, Linux, root.
+`argosy testbed collectives` builds small fabrics out of network namespaces, runs real collectives over MPI and over
+torch.distributed (gloo) between them, and holds seconds, bytes and the busiest link against the flow simulator's answer
+for the same cables ([Collectives](../collectives.md)).
 
 ```
-argosy testbed collectives                       # all five fabrics, about two minutes
+argosy testbed collectives                       # all fabrics
 argosy testbed collectives --fabric degraded --bytes 16MiB --json
 argosy testbed collectives SCENARIO              # the fabric of a fleet of at most 16 accelerators
-argosy testbed clean                             # after a kill -9: the next run does it too
-make verify-testbed                              # the short form, with bars
 ```
 """.strip()
 
