@@ -76,7 +76,7 @@ function jobOf(plan, job, charts) {
 function rests(plan) {
   return el("section", {},
     later(word("assumptions", { count: plan.assumptions.length }), () => table([word("path"), word("value"), word("note")],
-      plan.assumptions.map((each) => [each.path, each.value === null ? "–" : typeof each.value === "object" ? JSON.stringify(each.value) : measured(each.value, each.unit), each.note]), [], word("assumptions", { count: plan.assumptions.length }))),
+      plan.assumptions.map((each) => [each.path, each.value === null ? "–" : typeof each.value === "object" ? JSON.stringify(each.value) : measured(each.value, each.unit), term(each.note)]), [], word("assumptions", { count: plan.assumptions.length }))),
     later(word("facts", { count: plan.facts.length }), () => table([word("path"), word("value"), word("source")],
       plan.facts.map((each) => [each.path, measured(each.value, each.unit), `${each.source || word("assumption")} ${each.verified ?? ""}`]), [], word("facts", { count: plan.facts.length }))),
     plan.notes.length ? later(word("notes"), () => el("ul", {}, plan.notes.map((each) => el("li", {}, term(each))))) : null);

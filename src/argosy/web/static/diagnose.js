@@ -33,8 +33,8 @@ export async function show(root) {
 function findings({ id, diagnosis, headline, charts, captions }, place) {
   const forget = el("button", { type: "button", click: async () => { await remove(`/diagnose/${encodeURIComponent(id)}`); place.replaceChildren(el("p", {}, word("deleted"))); } }, word("delete"));
   const one = (each) => el("article", { class: `finding ${each.severity}` },
-    el("h3", {}, each.title), el("p", { class: "soft" }, [each.id, word("confidence", { share: percent(each.confidence) }), each.share_of_time === null ? "" : word("share", { share: percent(each.share_of_time) }), each.time_saved_s ? word("saves", { time: duration(each.time_saved_s) }) : ""].filter(Boolean).join("; ")),
-    each.advice ? el("p", {}, each.advice) : null,
+    el("h3", {}, term(each.title)), el("p", { class: "soft" }, [term(each.id), word("confidence", { share: percent(each.confidence) }), each.share_of_time === null ? "" : word("share", { share: percent(each.share_of_time) }), each.time_saved_s ? word("saves", { time: duration(each.time_saved_s) }) : ""].filter(Boolean).join("; ")),
+    each.advice ? el("p", {}, term(each.advice)) : null,
     el("ul", {}, each.evidence.map((where) => el("li", {}, el("code", {}, [where.path, where.line ?? where.event].filter((part) => part !== null && part !== undefined).join(":"))))));
   const lines = [];
   const spent = (amount) => duration(Math.abs(amount) < 1e-9 * diagnosis.ledger.amount ? 0 : amount);
@@ -44,10 +44,10 @@ function findings({ id, diagnosis, headline, charts, captions }, place) {
     node.children.forEach((child) => walk(child, level + 1));
   };
   if (diagnosis.ledger) walk(diagnosis.ledger, 0);
-  return [el("p", {}, forget), el("h1", { id: "findings" }, headline), el("h2", {}, word("findings", { count: diagnosis.findings.length })),
+  return [el("p", {}, forget), el("h1", { id: "findings" }, term(headline)), el("h2", {}, word("findings", { count: diagnosis.findings.length })),
     ...(diagnosis.findings.length ? diagnosis.findings.map(one) : [el("p", {}, word("findings.none"))]),
     ...(diagnosis.ledger ? [el("h2", {}, word("ledger")), table(["", word("gpu.time"), "%"], lines, [1, 2], word("ledger"))] : []),
     ...Object.entries(charts).map(([name, each]) => el("section", {}, chart(each, term(captions[name])), el("p", { class: "soft" }, term(captions[name])))),
     el("h2", {}, word("inputs")), table([word("path"), word("kind"), word("verdict"), word("events"), word("note")],
-      diagnosis.inputs.map((each) => [each.path, each.kind, term(each.status), each.events.toLocaleString("en"), each.problems.map((problem) => (typeof problem === "string" ? problem : problem.message)).slice(0, 3).join("; ")]), [3], word("inputs"))];
+      diagnosis.inputs.map((each) => [each.path, term(each.kind), term(each.status), each.events.toLocaleString("en"), each.problems.map((problem) => term(typeof problem === "string" ? problem : problem.message)).slice(0, 3).join("; ")]), [3], word("inputs"))];
 }

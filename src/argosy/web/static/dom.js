@@ -1,4 +1,5 @@
 // Building elements: no text of a server or a file ever becomes markup.
+import { term } from "./words.js";
 
 /** An element: `tag` with attributes (functions become listeners) and children (text, elements, or nothing). */
 export function el(tag, attributes = {}, ...children) {
@@ -50,5 +51,5 @@ export function problems(failure) {
     el("li", {},
       each.line ? el("code", {}, `${each.line}:${each.column} `) : null,
       each.path ? el("code", {}, `${each.path}: `) : null,
-      each.message, each.instead ? `; ${each.instead}` : null)));
+      term(each.message), each.instead ? `; ${term(each.instead)}` : null)));
 }

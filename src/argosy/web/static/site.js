@@ -48,12 +48,12 @@ export function fabrics(plan, charts) {
   return el("section", {}, el("h2", {}, word("fabric")), plan.fabrics.map((fabric, index) => {
     const facts = below(plan, "switches.", "optics.", "links.");
     const row = (key, shown, law, inputs) => [word(key), why(shown, { title: `${term(fabric.role)}: ${word(key)}`, shown, law: word(law), inputs, facts })];
-    const tiers = fabric.tiers.map((tier) => ({ name: `${tier.name} (${tier.switch})`, shown: `${count(tier.switches)}, ${word("cables", { count: count(tier.links) })}` }));
-    const bill = fabric.bill.map((line) => ({ name: `${count(line.count)} × ${line.item}`, shown: dollars(line.usd ?? 0) }));
-    return el("div", {}, el("p", {}, `${term(fabric.role)}: ${fabric.topology}, ${count(fabric.endpoints)} ${word("endpoints")}`), table(["", ""], [
+    const tiers = fabric.tiers.map((tier) => ({ name: `${term(tier.name)} (${term(tier.switch)})`, shown: `${count(tier.switches)}, ${word("cables", { count: count(tier.links) })}` }));
+    const bill = fabric.bill.map((line) => ({ name: `${count(line.count)} × ${term(line.item)}`, shown: dollars(line.usd ?? 0) }));
+    return el("div", {}, el("p", {}, `${term(fabric.role)}: ${term(fabric.topology)}, ${count(fabric.endpoints)} ${word("endpoints")}`), table(["", ""], [
       row("bisection", scaled(fabric.bisection_bps_per_direction ?? 0, "b/s"), "bisection.law", [{ name: word("link"), shown: scaled(fabric.link_bps ?? 0, "b/s") }, ...tiers]),
       ...(fabric.usd ? [row("money", dollars(fabric.usd), "fabric.usd.law", bill)] : []),
-      ...(fabric.w ? [row("fabric.w", scaled(fabric.w, "W"), "fabric.w.law", fabric.bill.filter((line) => line.w).map((line) => ({ name: `${count(line.count)} × ${line.item}`, shown: scaled(line.w, "W") })))] : []),
+      ...(fabric.w ? [row("fabric.w", scaled(fabric.w, "W"), "fabric.w.law", fabric.bill.filter((line) => line.w).map((line) => ({ name: `${count(line.count)} × ${term(line.item)}`, shown: scaled(line.w, "W") })))] : []),
     ], [1], `${term(fabric.role)} ${word("fabric")}`),
     charts.fabrics[index] ? chart(charts.fabrics[index], `${term(fabric.role)} ${word("fabric")}`) : null);
   }));

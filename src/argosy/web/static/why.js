@@ -12,13 +12,13 @@ export function why(shown, reason) {
 
 function open(reason) {
   const parts = [el("h2", { id: "why-title" }, reason.title), el("p", { class: "big" }, reason.shown)];
-  if (reason.law) parts.push(el("p", {}, el("b", {}, word("why.formula")), ` ${reason.law}`));
+  if (reason.law) parts.push(el("p", {}, el("b", {}, word("why.formula")), ` ${term(reason.law)}`));
   if (reason.low !== undefined && reason.low !== null)
     parts.push(el("p", {}, el("b", {}, word("why.band")), ` ${quantity(reason.low, reason.unit)} – ${quantity(reason.high, reason.unit)} (P10 – P90)`));
   if (reason.inputs?.length)
     parts.push(el("h3", {}, word("why.inputs")), el("ul", {}, reason.inputs.map((each) =>
-      el("li", {}, el("b", {}, term(each.name)), ` ${each.shown}`, each.from ? el("span", { class: "soft" }, ` — ${term(each.from)}`) : null))));
-  if (reason.note) parts.push(el("p", { class: "soft" }, reason.note));
+      el("li", {}, el("b", {}, term(each.name)), ` ${term(each.shown)}`, each.from ? el("span", { class: "soft" }, ` — ${term(each.from)}`) : null))));
+  if (reason.note) parts.push(el("p", { class: "soft" }, term(reason.note)));
   if (reason.facts?.length)
     parts.push(el("h3", {}, word("why.facts")), el("ul", {}, reason.facts.map(fact)));
   parts.push(el("form", { method: "dialog" }, el("button", {}, word("close"))));
@@ -31,5 +31,5 @@ export function fact(each) {
   const band = each.low !== null && each.low !== undefined ? ` (${measured(each.low, "")} – ${measured(each.high, each.unit)})` : "";
   const from = each.source || word("assumption");
   return el("li", {}, el("a", { href: `#/catalog/${encodeURIComponent(each.path)}`, click: () => dialog().close() }, each.path),
-    ` ${measured(each.value, each.unit)}${band}`, each.kind ? `, ${each.kind}` : "", el("span", { class: "soft" }, ` — ${from}${each.verified ? `, ${each.verified}` : ""}`));
+    ` ${measured(each.value, each.unit)}${band}`, each.kind ? `, ${term(each.kind)}` : "", el("span", { class: "soft" }, ` — ${from}${each.verified ? `, ${each.verified}` : ""}`));
 }
