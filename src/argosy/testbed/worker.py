@@ -12,7 +12,6 @@ import os
 import signal
 import sys
 import time
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -50,14 +49,13 @@ class _Rank:
 
     def run(self) -> list[dict[str, Any]]:
         """All cases; ahead of others on a busy machine, where that is allowed: a rank mostly sleeps."""
-        with suppress(OSError):
-            os.sched_setscheduler(0, os.SCHED_RR, os.sched_param(1))
+        from argosy.testbed.priority import ahead
+
         rows = []
-        for case in self.plan["cases"]:
-            rows.append(self._exchange(case) if case["algorithm"] == "exchange" else self._case(case))
-        self._wait(self.world.Ibarrier())
-        with suppress(OSError):
-            os.sched_setscheduler(0, os.SCHED_OTHER, os.sched_param(0))
+        with ahead():
+            for case in self.plan["cases"]:
+                rows.append(self._exchange(case) if case["algorithm"] == "exchange" else self._case(case))
+            self._wait(self.world.Ibarrier())
         return rows
 
     def _wait(self, *requests: Any) -> None:

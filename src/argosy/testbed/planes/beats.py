@@ -15,6 +15,8 @@ import sys
 import time
 from typing import Any
 
+from argosy.testbed.priority import ahead
+
 PARENT_DEATH = 1  # prctl: end with whoever started this
 
 
@@ -67,4 +69,5 @@ def _answer(line: socket.socket, heard: dict[str, float]) -> bool:
 
 
 if __name__ == "__main__":
-    main(json.loads(sys.argv[1]))
+    with ahead():
+        main(json.loads(sys.argv[1]))

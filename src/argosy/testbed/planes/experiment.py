@@ -23,6 +23,7 @@ from argosy.testbed.namespaces import counters
 from argosy.testbed.planes.monitor import ANSWER_S, BEAT_S, SILENCE_S, Monitor
 from argosy.testbed.planes.told import CONTROL, DATA, Fault
 from argosy.testbed.predict import Prediction, predict
+from argosy.testbed.priority import ahead
 from argosy.testbed.wiring import CONTROL_CARD, GSO_BYTES, Wiring
 
 HOSTS, VICTIM = 4, 2
@@ -128,12 +129,13 @@ class _Running:
 def _until(monitor: Monitor, done: Callable[[], bool], seconds: float) -> bool:
     """Ask round after round until `done()`, or until time is over; whether it was done."""
     limit = time.monotonic() + seconds
-    while time.monotonic() < limit:
-        start = time.monotonic()
-        monitor.ask()
-        if done():
-            return True
-        time.sleep(max(0.0, ROUND_S - (time.monotonic() - start)))
+    with ahead():
+        while time.monotonic() < limit:
+            start = time.monotonic()
+            monitor.ask()
+            if done():
+                return True
+            time.sleep(max(0.0, ROUND_S - (time.monotonic() - start)))
     return False
 
 
@@ -233,7 +235,7 @@ def _comparisons(
         bounded("bytes that it sent on the control plane", carried["printed"], None, carried["control"], "B"),
         compared("ring while its hosts answer on the control plane", predicted.seconds, ring, "s", 0.1),
         bounded("control round trip, cards saturated (median)", None, quiet + frame, loaded, "ms", quiet),
-        counted("faults told while the cards were saturated", 0, len(busy["told"])),
+        bounded("faults told while the cards were saturated", None, 0, len(busy["told"]), ""),
         counted("data cable cut: told as that host's data plane, nothing else", True, data["told"]),
         bounded(
             "data cable cut: until told",

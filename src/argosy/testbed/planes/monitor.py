@@ -17,7 +17,7 @@ from argosy.testbed.planes.told import Fault, faults
 
 CONTROL_PORT, CARD_PORT = 7000, 7001
 BEAT_S = 0.1
-SILENCE_S = 1.0  # a peer not heard for so long is not heard; a full queue of a card is 0.64 s long
+SILENCE_S = 1.5  # a peer not heard for so long is not heard; a full queue of a card is 0.64 s long
 ANSWER_S = 0.5  # a host that has not answered for so long does not answer
 PATIENCE_S = 0.02  # of a round with one host; its answer is taken in a later one
 START_SECONDS = 20.0
