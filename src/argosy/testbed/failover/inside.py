@@ -17,15 +17,20 @@ PRIORITY = (
 )
 
 
+def ahead(process: int) -> None:
+    """Let a process (0: this one) run ahead of others, where that is allowed."""
+    with suppress(OSError):
+        os.sched_setscheduler(process, os.SCHED_RR, os.sched_param(PRIORITY))
+
+
 def settle(namespace: str) -> None:
-    """Enter the namespace, end with the parent, and run ahead of others where that is allowed: whoever mostly waits may."""
+    """Enter the namespace, end with the parent, and run ahead of others."""
     ctypes.CDLL(None).prctl(PARENT_DEATH, signal.SIGKILL)
     if namespace != "-":
         from argosy.testbed.namespaces import enter
 
         enter(namespace)
-    with suppress(OSError):
-        os.sched_setscheduler(0, os.SCHED_RR, os.sched_param(PRIORITY))
+    ahead(0)
 
 
 if __name__ == "__main__":

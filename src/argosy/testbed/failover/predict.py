@@ -15,9 +15,11 @@ from argosy.serving.traffic import Requests
 from argosy.testbed.failover.trace import Checks, Fleet, Trace, Traffic
 
 TICK_S = 0.0001  # an iteration of the simulated engine: a request's work is so many of them
-DRAWS = 40  # traces drawn alike, for the interval of a mean over one
+DRAWS = 200  # traces drawn alike, for the interval of a mean over one
 CHOICES = 40  # times that a router which draws is simulated
-SHARE = 0.95  # of them inside the interval
+DRAINS = 20  # rolling upgrades that are simulated
+# Of them inside the interval: of some sixty comparisons 95 % would leave three outside by chance.
+SHARE = 0.99
 
 
 @dataclass(frozen=True)
@@ -185,17 +187,16 @@ def poisson(mean: float) -> tuple[float, float]:
     return float(low), float(high)
 
 
-def drained_s(traffic: Traffic, fleet: Fleet, time_s: float, base: Baseline) -> float:
-    """Mean seconds until the last request of a drained replica ends: the longest of the n under way, S·(1 + 1/2 + … + 1/n) for
-    exponential work, n = λ/R × T rounded.
+def away_s(traffic: Traffic, fleet: Fleet, router: str, base: Baseline, cold_s: float) -> float:
+    """Mean seconds that an upgrade takes a replica away, by the fleet simulation of DRAINS rolling upgrades: until its last
+    request has ended, and until the new one has loaded.
     """
-    inside = max(round(float(queueing.in_system(traffic.rate / fleet.replicas, time_s))), 1)
-    return (traffic.service_s + base.held_s) * float(sum(1.0 / k for k in range(1, inside + 1)))
-
-
-def away_s(traffic: Traffic, fleet: Fleet, time_s: float, base: Baseline, cold_s: float) -> float:
-    """Mean seconds that an upgrade takes a replica away: it drains, and the new one loads."""
-    return drained_s(traffic, fleet, time_s, base) + cold_s
+    total = 0.0
+    for seed in range(DRAINS):
+        trace = traffic.draw(2.0 + 1.5 * fleet.replicas * (cold_s + traffic.service_s), 2000 + seed)
+        run = fleet_run(trace, fleet, router, base, upgrade=(2.0, cold_s))
+        total += run.seconds(0, "draining") / fleet.replicas
+    return total / DRAINS + cold_s
 
 
 def noticed_s(checks: Checks) -> float:
