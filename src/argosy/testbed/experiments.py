@@ -3,4 +3,5 @@
 ORDER = [
     "collectives",
     "planes",
+    "failover",
 ]  # names of commands: `argosy testbed NAME [--short] [--json] [--report PATH]`

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import typer
 
-from argosy.cli.testbed import clean, collectives, every, planes
+from argosy.cli.testbed import clean, collectives, every, failover, planes
 
 app = typer.Typer(
     help="Run on this very machine what the simulators claim: network namespaces, shaped links, MPI and torch."
@@ -13,4 +13,5 @@ app.command("collectives")(collectives.collectives)
 app.command("planes")(planes.planes)
 app.command("all")(every.every)
 app.command("pages")(every.pages)
+app.command("failover")(failover.failover)
 app.command("clean")(clean.clean)
