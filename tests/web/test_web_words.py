@@ -32,9 +32,24 @@ def test_every_word_that_the_page_asks_for_is_there():
         assert any(key.startswith(prefix) for key in ENGLISH["words"]), prefix
 
 
+def listed():
+    """(key, group) of every field of the forms."""
+    text = SCRIPTS["fields.js"] + SCRIPTS["serving_fields.js"]
+    for metric in ("ttft", "tpot", "e2e"):
+        text += SCRIPTS["serving_fields.js"].replace("key: metric", f'key: "{metric}"')
+    for side in ("input", "output"):
+        lengths = (
+            SCRIPTS["serving_fields.js"]
+            .replace("key: `${key}", f"key: `{side}")
+            .replace("group,", 'group: "load",')
+        )
+        text += re.sub(r"`([\w.]+)`, group", r'"\1", group', lengths)
+    return set(re.findall(r'key: "([\w.]+)", group: "(\w+)"', text))
+
+
 def test_fields_and_pages_have_their_words():
-    fields = re.findall(r'key: "(\w+)", group: "(\w+)"', SCRIPTS["fields.js"])
-    assert len(fields) > 12
+    fields = listed()
+    assert len(fields) > 40
     for key, group in fields:
         assert f"field.{key}" in ENGLISH["words"] and f"group.{group}" in ENGLISH["words"]
     for page in ("plan", "compare", "diagnose", "serving", "handbook", "catalog"):
@@ -42,9 +57,10 @@ def test_fields_and_pages_have_their_words():
 
 
 def test_no_word_of_a_field_or_group_is_left_over():
-    fields = dict(re.findall(r'key: "(\w+)", group: "(\w+)"', SCRIPTS["fields.js"]))
-    asked = {f"field.{key}" for key in fields} | {f"group.{group}" for group in fields.values()}
-    assert asked == {key for key in ENGLISH["words"] if key.startswith(("field.", "group."))}
+    asked = {f"field.{key}" for key, _ in listed()} | {f"group.{group}" for _, group in listed()}
+    assert asked | {"group.trace"} == {
+        key for key in ENGLISH["words"] if key.startswith(("field.", "group."))
+    }
 
 
 def test_chinese_is_chinese():

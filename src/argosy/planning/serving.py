@@ -17,6 +17,7 @@ from argosy.planning import serving_entry
 from argosy.planning.context import Context, context
 from argosy.planning.payload import assumptions, plain
 from argosy.planning.service import options, service, unfit
+from argosy.planning.serving_curves import curves
 from argosy.planning.serving_entry import entry, entry_without_fleet
 from argosy.planning.serving_money import per_gpu_s, power_and_cost, token_prices
 from argosy.planning.verdict import Constraint, Verdict, judge
@@ -113,6 +114,7 @@ def plan_service(
     tree = ledger(asked, sized, whole)
     body = entry(asked, found, sized, whole, cost, tree)
     body["facility"], body["cost"] = power, {**body["cost"], **cost}
+    body["curves"] = curves(sized)
     return ServicePlan(given, asked, found, verdict, whole, power, cost, tree, dict(plain(body)))
 
 

@@ -78,11 +78,18 @@ def _facility(answer: Mapping[str, Any]) -> dict[str, charts.Chart | None]:
 
 
 def _serving(answer: Mapping[str, Any]) -> dict[str, charts.Chart | None]:
-    from argosy.report import serving_html as drawn
+    from argosy.report import serving_charts as drawn
 
     if answer.get("fleet") is None:
         return {}
-    return {"over time": drawn.over_time(answer), "cost against latency": drawn.front(answer)}
+    return {
+        "latency": drawn.latency(answer),
+        "throughput against speed": drawn.frontier(answer),
+        "over time": drawn.over_time(answer),
+        "queue": drawn.inside(answer),
+        "cost against latency": drawn.front(answer),
+        "ledger": charts.ledger_waterfall(answer),
+    }
 
 
 def _diagnosis(answer: Mapping[str, Any]) -> dict[str, charts.Chart | None]:

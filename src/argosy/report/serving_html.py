@@ -4,18 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from html import escape
-from itertools import pairwise
 from typing import Any
-
-import altair as alt
 
 from argosy.report import charts
 from argosy.report import text as write
-from argosy.report.charts import _LOSS, _PLAIN, _USEFUL, WIDTH, Chart, _data
 from argosy.report.html import _STYLE, _assumptions, _figure, _section, _table, _top, _tree
 from argosy.report.serving import _LATENCIES, _SHARES, gap, sentences
-
-_STATES = (("up", _USEFUL), ("warming", "#e0a458"), ("draining", "#8aa29e"), ("down", _LOSS))
+from argosy.report.serving_charts import front, frontier, inside, latency, over_time
 
 
 def serving_html(answer: Mapping[str, Any]) -> str:
@@ -46,73 +41,18 @@ def service_sections(entry: Mapping[str, Any]) -> list[str]:
         ]
         for key, label in _LATENCIES
     ]
-    latency = _table(["over all arrivals", *_SHARES], rows, {1, 2, 3, 4})
+    table = _table(["over all arrivals", *_SHARES], rows, {1, 2, 3, 4})
     told = f"<p>{escape(' '.join(gap(entry)))}</p>"
     return [
-        _section(f"Serving: {entry['name']}", f"<ul>{lines}</ul>{latency}"),
-        _section("The fleet over time", _figure(over_time(entry))),
+        _section(f"Serving: {entry['name']}", f"<ul>{lines}</ul>{table}{_figure(latency(entry))}"),
+        _section("The fleet over time", _figure(over_time(entry)) + _figure(inside(entry))),
         _section(
             "Where its GPU-seconds go",
             _figure(charts.ledger_waterfall(entry)) + _tree(entry["ledger"]) + told,
         ),
-        _section("Cost against latency", _figure(front(entry)) + _points(entry)),
+        _section("Cost against latency", _figure(front(entry)) + _points(entry) + _figure(frontier(entry))),
         _section("Laws beside the simulation", _laws(entry) + _checks(entry)),
     ]
-
-
-def over_time(entry: Mapping[str, Any]) -> Chart | None:
-    """Replicas by state, and arrivals per second, over the first run."""
-    series = entry.get("series") or []
-    if len(series) < 3:
-        return None
-    rows, rates = [], []
-    for before, now in pairwise(series):
-        span = now["at_s"] - before["at_s"] or 1.0
-        rates.append({"t": now["at_s"] / 60.0, "rate": now["arrivals"] / span})
-        rows += [{"t": now["at_s"] / 60.0, "state": state, "replicas": now[state]} for state, _ in _STATES]
-    colours = alt.Scale(domain=[state for state, _ in _STATES], range=[colour for _, colour in _STATES])
-    axis = alt.X("t:Q", title="minutes")
-    areas = (
-        alt.Chart(_data(rows))
-        .mark_area(interpolate="step-after")
-        .encode(
-            x=axis,
-            y=alt.Y("replicas:Q", title="replicas"),
-            color=alt.Color("state:N", scale=colours, title=None),
-        )
-        .properties(width=WIDTH, height=140)
-    )
-    line = (
-        alt.Chart(_data(rates))
-        .mark_line(color=_PLAIN)
-        .encode(x=axis, y=alt.Y("rate:Q", title="arrivals per second"))
-        .properties(width=WIDTH, height=110)
-    )
-    return alt.vconcat(line, areas).properties(title="Arrivals, and the replicas that answer them")
-
-
-def front(entry: Mapping[str, Any]) -> Chart | None:
-    """All fleets that were compared: GPUs against the time to the first token; those that keep the promises filled."""
-    points = [
-        {"gpus": each["gpus"], "ttft": each["ttft_p99_s"], "kept": "keeps the promises" if each["met"] else "misses one",
-         "label": each["label"]}
-        for each in entry["search"]["points"]
-        if each["ttft_p99_s"] is not None
-    ]  # fmt: skip
-    if not points:
-        return None
-    colours = alt.Scale(domain=["keeps the promises", "misses one"], range=[_USEFUL, _LOSS])
-    return (
-        alt.Chart(_data(points))
-        .mark_point(size=70, filled=True)
-        .encode(
-            x=alt.X("gpus:Q", title="GPUs (spares apart)", scale=alt.Scale(zero=False)),
-            y=alt.Y("ttft:Q", title="time to first token, p99 (s)", scale=alt.Scale(type="log")),
-            color=alt.Color("kept:N", scale=colours, title=None),
-            tooltip=[alt.Tooltip("label:N", title="replica"), alt.Tooltip("gpus:Q", title="GPUs")],
-        )
-        .properties(width=WIDTH, height=240, title="The fleets that were compared")
-    )
 
 
 def _points(entry: Mapping[str, Any]) -> str:

@@ -10,6 +10,7 @@ from typing import Any
 
 from argosy.report import charts
 from argosy.report.pictures import pictures
+from argosy.spec import Scenario
 from argosy.spec.sealed import loads_sealed
 
 DRAWS = 2000
@@ -143,6 +144,9 @@ def choices() -> dict[str, list[Any]]:
         "cooling": ("Facility", "cooling"),
         "checkpoint": ("Checkpoint", "mode"),
         "compute": ("Precision", "compute"),
+        "formats": ("Serving", "kv_precision"),
+        "routers": ("Serving", "router"),
+        "engines": ("Engine", "name"),
     }
     return {
         "models": model_names(),
@@ -195,8 +199,11 @@ def by_name(value: Any, folder: str) -> Any:
     return [by_name(each, folder) for each in value] if isinstance(value, list | tuple) else value
 
 
-def serving(text: str) -> dict[str, Any]:
-    """Every service of a scenario: the smallest fleet that keeps its promises, sentences and charts."""
+def serving(text: str, trace: str | None = None, service: str | None = None) -> dict[str, Any]:
+    """Every service of a scenario: the smallest fleet that keeps its promises, sentences and charts.
+
+    `trace`: a file of requests that was given for the service of that name (else the first), in place of its rate and lengths.
+    """
     from argosy.facts import FactError
     from argosy.planning.serving import serving_payload
     from argosy.report import serving as told
@@ -204,10 +211,28 @@ def serving(text: str) -> dict[str, Any]:
     scenario = loads_sealed(text)
     if not scenario.serving:
         raise FactError(f"{scenario.name} has no service; add serving:")
-    entries = [serving_payload(scenario, service.name) for service in scenario.serving]
-    return {
+    if trace is not None:
+        scenario = _with_trace(scenario, trace, service)
+    entries = [serving_payload(scenario, each.name) for each in scenario.serving]
+    answer = {
         "services": [
-            {**entry, "sentences": told.sentences(entry) if entry["fleet"] else []} for entry in entries
+            {
+                **entry,
+                "sentences": told.sentences(entry) if entry["fleet"] else [],
+                "gap": told.gap(entry) if entry["fleet"] else [],
+            }
+            for entry in entries
         ],
         "charts": {entry["name"]: _drawn(pictures(entry)) for entry in entries},
     }
+    return answer if trace is None else dict(by_name(answer, f"{trace.rpartition('/')[0]}/"))
+
+
+def _with_trace(scenario: Scenario, trace: str, service: str | None) -> Scenario:
+    """The scenario with a service's requests read from a file."""
+    from argosy.planning.serving import serving_job
+
+    chosen = serving_job(scenario, service)
+    named = chosen.model_copy(update={"traffic": chosen.traffic.model_copy(update={"trace": trace})})
+    services = tuple(named if each is chosen else each for each in scenario.serving)
+    return scenario.model_copy(update={"serving": services})

@@ -21,7 +21,7 @@ Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 
 COOKIE = "argosy-token"
 LOOPBACK = ("localhost", "127.0.0.1", "[::1]")
-UPLOADS = "/api/diagnose"
+UPLOADS = ("/api/diagnose", "/api/serving/trace")
 # No script but ours, no evaluation of text as script, nothing from elsewhere. Vega sets `style` on the marks it draws.
 _POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; style-src-attr 'unsafe-inline'; img-src 'self' data: blob:; "

@@ -14,7 +14,8 @@ export function answer({ plan, charts }, held = false) {
     ...(plan.fabrics.length ? [fabrics(plan, charts)] : []), rests(plan)];
 }
 
-function verdict(plan) {
+/** Whether it runs, what binds, and why. */
+export function verdict(plan) {
   const { status, binding, margin, reasons } = plan.verdict;
   const rest = binding ? `; ${word("binds", { what: term(binding) })}${margin === null ? "" : `, ${word("margin", { share: percent(margin) })}`}` : "";
   return el("div", { class: `verdict ${status}` },
@@ -33,7 +34,8 @@ function headline(plan, held) {
   return rows.length ? el("section", { id: "headline" }, table(heads, rows, [1, 2, 3], word("headline"))) : "";
 }
 
-function ledger(plan, charts) {
+/** Where every GPU-second goes: the waterfall, and its lines with reasons. */
+export function ledger(plan, charts) {
   const whole = plan.ledger.amount;
   const facts = new Map(plan.facts.map((each) => [each.path, each]));
   const lines = [];

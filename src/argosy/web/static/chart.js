@@ -1,5 +1,6 @@
 // Charts: the report's own Vega-Lite specifications, drawn here without evaluating text as script.
 import { el } from "./dom.js";
+import { why } from "./why.js";
 import { inTerms, word } from "./words.js";
 
 let loaded = null;
@@ -34,8 +35,11 @@ function themed(given) {
   };
 }
 
-/** A figure of a specification; `clicked(datum)` hears clicks on marks. Pictures can be kept as SVG or PNG. */
-export function chart(specification, caption, clicked = null) {
+/**
+ * A figure of a specification; `clicked(datum)` hears clicks on marks; `reason`: where its numbers come from, as `why` takes it.
+ * Pictures can be kept as SVG or PNG.
+ */
+export function chart(specification, caption, clicked = null, reason = null) {
   const place = el("div", { class: "drawing", role: "img", "aria-label": caption });
   const keep = el("p", { class: "keep" });
   const figure = el("figure", { tabindex: "0", "aria-label": caption }, place, keep);
@@ -47,7 +51,7 @@ export function chart(specification, caption, clicked = null) {
     });
     place.querySelector("svg")?.setAttribute("aria-hidden", "true");
     if (clicked) view.addEventListener("click", (event, item) => item?.datum && clicked(item.datum));
-    keep.replaceChildren(...["svg", "png"].map((kind) => el("button", { type: "button", class: "link", click: () => save(view, kind) },
+    keep.replaceChildren(...(reason ? [why(word("why.these"), reason)] : []), ...["svg", "png"].map((kind) => el("button", { type: "button", class: "link", click: () => save(view, kind) },
       word("keep.picture", { kind: kind.toUpperCase() }))));
   };
   figure.redraw = () => draw().catch((failure) => place.replaceChildren(String(failure)));

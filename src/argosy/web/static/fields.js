@@ -1,10 +1,11 @@
 // The form's fields: where each stands in a scenario, how its value is read, and what its slider writes.
 
+export const GROUPS = ["fleet", "training", "life", "site"];
 const GB = 1e9;
-const rounded = (value, digits = 3) => Number(value.toPrecision(digits));
-const perHour = (value) => (value === null ? null : value * 3600); // the file speaks in hours, the schema in seconds
+export const rounded = (value, digits = 3) => Number(value.toPrecision(digits));
+export const perHour = (value) => (value === null ? null : value * 3600); // the file speaks in hours, the schema in seconds
 const perKilowattHour = (value) => (value === null ? null : value * 3.6e6);
-const seconds = (value) => (value < 120 ? `${rounded(value)} s` : value < 7200 ? `${rounded(value / 60)} min` : `${rounded(value / 3600)} h`);
+export const seconds = (value) => (value < 120 ? `${rounded(value)} s` : value < 7200 ? `${rounded(value / 60)} min` : `${rounded(value / 3600)} h`);
 
 /**
  * All fields for a scenario's canonical `inputs`: {key, group, path, value, shown, choices | slider}.

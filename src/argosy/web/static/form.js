@@ -1,28 +1,29 @@
 // The form on the left: every field with its unit, a slider where a number can slide, and the YAML text itself.
 import { post } from "./ask.js";
 import { el, problems } from "./dom.js";
-import { fields, place, valueAt } from "./fields.js";
-import { set, state } from "./state.js";
-import { word } from "./words.js";
+import { place, valueAt } from "./fields.js";
+import { state } from "./state.js";
+import { term, word } from "./words.js";
 
-const GROUPS = ["fleet", "training", "life", "site"];
-
-/** The form for the scenario of `state`; it writes its changes there. */
-export function form() {
+/**
+ * The form for the scenario that `held` stores; it writes its changes there. `listed(inputs, choices)` says what can be
+ * set, in `groups`; `starts`: texts to start from by name; `more`: what stands below the fields.
+ */
+export function form({ held, groups, listed, starts, more = null }) {
   const told = el("div", {});
   const box = el("div", { class: "fields" });
   const area = el("textarea", { id: "yaml", rows: "18", spellcheck: "false", "aria-label": word("yaml"), input: () => soon() });
   let timer = 0;
-  const soon = () => { clearTimeout(timer); timer = setTimeout(() => set(area.value), 700); };
-  const starts = el("select", { id: "start", change: (event) => event.target.value && set(state.starts[event.target.value]) },
-    el("option", { value: "" }, word("start.choose")), Object.keys(state.starts).map((name) => el("option", { value: name }, name)));
+  const soon = () => { clearTimeout(timer); timer = setTimeout(() => held.set(area.value), 700); };
+  const choice = el("select", { id: "start", change: (event) => event.target.value && held.set(starts[event.target.value]) },
+    el("option", { value: "" }, word("start.choose")), Object.keys(starts).map((name) => el("option", { value: name }, name)));
 
   async function show() {
-    if (area.value !== state.text) area.value = state.text;
+    if (area.value !== held.text) area.value = held.text;
     try {
-      const { inputs } = await post("/check", { text: state.text });
+      const { inputs } = await post("/check", { text: held.text });
       told.replaceChildren();
-      rebuild(fields(inputs, state.choices));
+      rebuild(listed(inputs, state.choices));
     } catch (failure) {
       told.replaceChildren(problems(failure));
     }
@@ -30,23 +31,23 @@ export function form() {
 
   function rebuild(found) {
     const focused = document.activeElement?.id;
-    box.replaceChildren(...GROUPS.map((group) => el("fieldset", {}, el("legend", {}, word(`group.${group}`)),
+    box.replaceChildren(...groups.filter((group) => found.some((each) => each.group === group)).map((group) => el("fieldset", {}, el("legend", {}, word(`group.${group}`)),
       found.filter((each) => each.group === group).map((each) => one(each, change)))));
     if (focused && focused !== "yaml") document.getElementById(focused)?.focus();
   }
 
   async function change(field, value) {
     try {
-      const changes = { [field.path]: value === "" ? null : value, ...(field.also ?? {}) };
-      const { text } = await post("/change", { text: state.text, changes });
-      set(text);
+      const changes = { [field.path]: field.written ? field.written(value) : value === "" ? null : value, ...(field.also ?? {}) };
+      const { text } = await post("/change", { text: held.text, changes });
+      held.set(text);
     } catch (failure) {
       told.replaceChildren(problems(failure));
     }
   }
 
   const node = el("form", { class: "form", submit: (event) => event.preventDefault() },
-    el("p", {}, el("label", { for: "start" }, word("start")), starts), box, told,
+    el("p", {}, el("label", { for: "start" }, word("start")), choice), box, told, more,
     el("details", { class: "text" }, el("summary", {}, word("yaml")), area));
   return { node, show };
 }
@@ -54,17 +55,19 @@ export function form() {
 /** One field: its label, what can be typed or chosen, and its slider. */
 function one(field, change) {
   const id = `field-${field.key}`;
-  const label = el("label", { for: id }, word(`field.${field.key}`));
+  const name = field.of ? word(`field.${field.key}`, { of: field.of }) : word(`field.${field.key}`);
+  const label = el("label", { for: id }, name);
   if (field.choices) {
     const options = field.choices.includes(field.value ?? "") || field.value === null ? field.choices : [field.value, ...field.choices];
     const select = el("select", { id, change: (event) => change(field, typed(event.target.value)) },
-      options.map((each) => el("option", { value: each, selected: each === (field.value ?? "") }, each === "" ? word("auto") : String(each))));
+      options.map((each) => el("option", { value: each, selected: each === (field.value ?? "") }, each === "" ? word(field.empty ?? "auto") : term(String(each)))));
     return el("p", { class: "field" }, label, select);
   }
   const shown = field.value === null || field.value === undefined ? "" : field.shown ? field.shown(field.value) : String(field.value);
-  const input = el("input", { id, value: shown, placeholder: word("auto"), autocomplete: "off", change: (event) => change(field, typed(event.target.value.trim())) });
+  const input = el("input", { id, value: shown, placeholder: word(field.empty ?? "auto"), autocomplete: "off", change: (event) => change(field, typed(event.target.value.trim())) });
+  if (!field.slider) return el("p", { class: "field" }, label, input);
   const slider = el("input", {
-    type: "range", min: "0", max: "1000", "aria-label": word(`field.${field.key}`), "aria-valuetext": shown || word("auto"), tabindex: "0", id: `${id}-slider`,
+    type: "range", min: "0", max: "1000", "aria-label": name, "aria-valuetext": shown || word(field.empty ?? "auto"), tabindex: "0", id: `${id}-slider`,
     value: String(field.value ? place(field.slider, field.value) : 500),
     input: (event) => { input.value = field.slider.written(valueAt(field.slider, Number(event.target.value))); event.target.setAttribute("aria-valuetext", input.value); },
     change: (event) => change(field, typed(String(field.slider.written(valueAt(field.slider, Number(event.target.value)))))),

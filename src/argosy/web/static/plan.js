@@ -3,6 +3,7 @@ import { post } from "./ask.js";
 import { answer } from "./answer.js";
 import { chart } from "./chart.js";
 import { el, later, problems } from "./dom.js";
+import { GROUPS, fields } from "./fields.js";
 import { form } from "./form.js";
 import { percent, duration } from "./format.js";
 import { packed } from "./link.js";
@@ -14,7 +15,7 @@ let last = null; // the last whole answer, for its layouts
 
 /** Show the page in `root`; returns what ends it. */
 export async function show(root) {
-  const inputs = form();
+  const inputs = form({ held: state, groups: GROUPS, listed: fields, starts: state.starts });
   const told = el("div", { id: "told", role: "status" });
   const result = el("div", { id: "answer" });
   const more = el("div", { id: "more" });

@@ -1,17 +1,28 @@
-// What the pages share: the scenario's text, and who wants to hear of its change.
+// What the pages share: a scenario's text, and who wants to hear of its change.
 
-export const state = { text: "", starts: {}, choices: {}, damaged: false }; // damaged: the permalink that was opened
-const listeners = new Set();
-
-/** Call `heard(text)` whenever the text changes; returns how to stop. */
-export function listen(heard) {
-  listeners.add(heard);
-  return () => listeners.delete(heard);
+/** A text that pages hold in common. */
+export function store(text = "") {
+  const listeners = new Set();
+  return {
+    text,
+    /** Call `heard(text)` whenever the text changes; returns how to stop. */
+    listen(heard) {
+      listeners.add(heard);
+      return () => listeners.delete(heard);
+    },
+    /** Put another text in place. */
+    set(next) {
+      if (next === this.text) return;
+      this.text = next;
+      for (const heard of listeners) heard(next);
+    },
+  };
 }
 
-/** Put another text in place; the address follows with a permalink. */
-export function set(text) {
-  if (text === state.text) return;
-  state.text = text;
-  for (const heard of listeners) heard(text);
-}
+/** The Plan page's scenario, whose permalink is the address; `damaged`: the permalink that was opened. */
+export const state = Object.assign(store(), { starts: {}, choices: {}, damaged: false });
+/** The Serving page's. */
+export const service = store();
+
+export const listen = (heard) => state.listen(heard);
+export const set = (text) => state.set(text);

@@ -11,7 +11,7 @@ export function why(shown, reason) {
 }
 
 function open(reason) {
-  const parts = [el("h2", { id: "why-title" }, reason.title), el("p", { class: "big" }, reason.shown)];
+  const parts = [el("h2", { id: "why-title" }, reason.title), ...(reason.shown ? [el("p", { class: "big" }, reason.shown)] : [])];
   if (reason.law) parts.push(el("p", {}, el("b", {}, word("why.formula")), ` ${term(reason.law)}`));
   if (reason.low !== undefined && reason.low !== null)
     parts.push(el("p", {}, el("b", {}, word("why.band")), ` ${quantity(reason.low, reason.unit)} – ${quantity(reason.high, reason.unit)} (P10 – P90)`));
