@@ -3,5 +3,6 @@
 ORDER = [
     "collectives",
     "planes",
+    "checkpoints",
     "failover",
 ]  # names of commands: `argosy testbed NAME [--short] [--json] [--report PATH]`
