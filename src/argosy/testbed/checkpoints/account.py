@@ -75,11 +75,13 @@ def saves(events: Sequence[Event]) -> Saves:
             }
         )
     quiet, busy = step_times(events, [(max(e["at"] for e in by_step[step]), whole[step]) for step in steps])
+    middle = {name: statistics.median(row[name] for row in rows) for name in rows[0]}
     return Saves(
-        *(
-            statistics.median(row[name] for row in rows)
-            for name in ("pause", "wait", "copy", "persist", "period")
-        ),
+        pause_s=middle["pause"],
+        wait_s=middle["wait"],
+        copy_s=middle["copy"],
+        persist_s=middle["persist"],
+        period_s=middle["period"],
         quiet_s=statistics.median(quiet) if quiet else None,
         busy_s=statistics.median(busy) if busy else None,
         bytes=max(e["bytes"] for e in of(events, "restored")),

@@ -174,7 +174,7 @@ def faults(
             rank = int(draw.integers(ranks)) if POINTS[point] == "all" else 0
             share = float(draw.uniform(0.02, 0.95)) if point in ("write", "load") else 0.0
             found.append(Fault(point, rank, save=int(draw.integers(1, 3)), share=share))
-    draw.shuffle(found)  # type: ignore[arg-type]
+    draw.shuffle(found)
     first = next((n for n, fault in enumerate(found) if fault.point == "committed"), 0)
     found[0], found[first] = found[first], found[0]
     return found
