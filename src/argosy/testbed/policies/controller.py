@@ -8,9 +8,7 @@ step's end. A process group is of one generation: whoever is in the next one bui
 
 from __future__ import annotations
 
-import heapq
 import time
-from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -21,9 +19,11 @@ from argosy.testbed.policies.failures import ActiveClock, Strike
 from argosy.testbed.policies.machines import Machines
 from argosy.testbed.policies.record import Host, Run
 from argosy.testbed.policies.settings import ELASTIC, RESTART, SWAP, Settings
+from argosy.testbed.policies.timers import Timers
 from argosy.testbed.policies.wire import Line
 
 MISSED_S = 0.5  # without a heartbeat (every 0.1 s) a host is dead
+SILENT_S = 12.0  # from an agent that was started
 BROKEN_S = 2.0  # a group that broke though nobody died is built anew after this
 ACTIVE = {
     RESTART: {RUNNING, "detection", "restart"},
@@ -34,18 +34,10 @@ ACTIVE = {
 
 
 class Controller:
-    """One run of one job. `strikes`: its failures on the active clock. `upgrade_s`: seconds that changing a host takes; all
-    are drained, changed and restored one by one (elastic only), the first a second after the start.
-    """
+    """One run of one job. `strikes`: its failures on the active clock; `seconds`: after which it is given up."""
 
     def __init__(
-        self,
-        machines: Machines,
-        settings: Settings,
-        strikes: list[Strike],
-        folder: Path,
-        seconds: float,
-        upgrade_s: float | None = None,
+        self, machines: Machines, settings: Settings, strikes: list[Strike], folder: Path, seconds: float
     ) -> None:
         self.machines, self.settings, self.folder = machines, settings, folder
         self.strikes = list(reversed(strikes))
@@ -58,13 +50,11 @@ class Controller:
         self.waits: set[int] = set()  # members that have not said what is awaited
         self.generation = -1
         self.clock = ActiveClock()
-        self.timers: list[tuple[float, int, Callable[[], None]]] = []
+        self.timers = Timers()
         self.source = "checkpoint"
         self.away: dict[int, float] = {}  # host: when it failed
         self.finished = 0
         self.queued_until = 0.0
-        self.upgrade_s = upgrade_s
-        self.outdated = list(self.hosts) if upgrade_s is not None else []
         self.drained: Host | None = None
 
     def go(self) -> Run:
@@ -73,8 +63,6 @@ class Controller:
         self.folder.mkdir(parents=True, exist_ok=True)
         for host in self.hosts:
             self._raise(host)
-        if self.outdated:
-            self._after(1.0, self._drain)
         while self.state != "done":
             now = time.monotonic()
             if now > self.limit:
@@ -103,20 +91,14 @@ class Controller:
         self.run.phases.append((now, name))
         self.clock.set(name in ACTIVE[self.policy], now)
 
-    def _after(self, seconds: float, act: Callable[[], None]) -> None:
-        heapq.heappush(self.timers, (time.monotonic() + seconds, id(act) + len(self.timers), act))
-
     def _patience(self, now: float) -> float:
-        moments = [now + 0.1]
-        if self.timers:
-            moments.append(self.timers[0][0])
+        moments = [now + 0.1, self.timers.next_s]
         if self.strikes and (at := self.clock.when(self.strikes[-1].at_s)) is not None:
             moments.append(at)
         return max(min(moments) - now, 0.0)
 
     def _fire(self, now: float) -> None:
-        while self.timers and self.timers[0][0] <= now:
-            heapq.heappop(self.timers)[2]()
+        self.timers.fire(now)
         while self.strikes and (at := self.clock.when(self.strikes[-1].at_s)) is not None and at <= now:
             self._strike(self.strikes.pop())
 
@@ -142,7 +124,7 @@ class Controller:
             }
         )
         self._phase("detection")
-        self._after(self.settings.repair_s, lambda: self._repaired(host))
+        self.timers.after(self.settings.repair_s, lambda: self._repaired(host))
 
     def _at(self, slot: int) -> Host | None:
         """The host in a place of the job. Elastic jobs have no spares: a place is a host."""
@@ -154,14 +136,20 @@ class Controller:
         if host.number not in self.away:
             return
         if host.up:  # nobody has noticed yet
-            self._after(0.05, lambda: self._repaired(host))
+            self.timers.after(0.05, lambda: self._repaired(host))
             return
         self._raise(host)
 
     def _raise(self, host: Host) -> None:
+        """Start a host's agent; again, where nothing is heard of it."""
         host.life = self.machines.life()
-        host.beat_s = time.monotonic() + 5.0
+        self.timers.after(SILENT_S, partial(self._again, host, host.life))
         self.machines.start_agent(host.number, host.life, host.version, self.settings.to_dict(), self.folder)
+
+    def _again(self, host: Host, life: int) -> None:
+        if host.life == life and not host.up:
+            self.run.broken += 1
+            self._raise(host)
 
     def _missed(self, now: float) -> None:
         for host in self.hosts:
@@ -176,7 +164,7 @@ class Controller:
         if host.number not in self.away:  # not ours: this machine was too slow for its heartbeats
             self.run.broken += 1
             self.away[host.number] = time.monotonic()
-            self._after(self.settings.repair_s, lambda: self._repaired(host))
+            self.timers.after(self.settings.repair_s, lambda: self._repaired(host))
             self._phase("detection")
         self.machines.end(host.number)
         host.line = host.rank = None
@@ -189,10 +177,12 @@ class Controller:
         """The job has lost a member."""
         self._capacity()
         if self.policy == RESTART:
-            for other in self.members:
-                self._stop_rank(other)
-            self.members = []
-            self.waits = set()
+            members, self.members, self.waits = self.members, [], set()
+            for other in members:
+                if self._rank_fails(other):  # its end is not told apart from ours
+                    self._dead(other, "exit")
+                else:
+                    self._stop_rank(other)
         elif self.state in ("running", "planned", "leaving"):
             self.waits = {one.number for one in self.members}
             for other in self.members:
@@ -203,6 +193,13 @@ class Controller:
         self.source = "newest" if self.policy == ELASTIC else "checkpoint"
         self.state = "gathering"
         self._gather()
+
+    def _rank_fails(self, host: Host) -> bool:
+        """Whether its rank was killed by a failure that is not found yet."""
+        return any(
+            one["host"] == host.number and one["found_s"] is None and one["kills"] == "rank"
+            for one in self.run.failures
+        )
 
     def _stop_rank(self, host: Host) -> None:
         """Kill the rank of a living host."""
@@ -226,7 +223,7 @@ class Controller:
             if self.run.phases and s.queue_s > 0:
                 self._phase("queue")
                 self.queued_until = time.monotonic() + s.queue_s
-                self._after(s.queue_s, self._start_all)
+                self.timers.after(s.queue_s, self._start_all)
             else:
                 self._start_all()
             return
@@ -344,7 +341,7 @@ class Controller:
                 self.waits.discard(host.number)
                 self._gather()
             elif say == "broken":
-                self._after(BROKEN_S, partial(self._fell_apart, self.generation))
+                self.timers.after(BROKEN_S, partial(self._fell_apart, self.generation))
         elif say == "left" and self.state == "leaving":
             self.waits.discard(host.number)
             self._phase("restart")
@@ -386,28 +383,9 @@ class Controller:
         self.run.begins.append(Began(self.generation, now, message["step"], len(self.members)))
         self._phase(RUNNING)
         self._capacity()
-        if self.drained is not None:
-            self._change(self.drained)
-        elif self.policy == ELASTIC and any(one.ready and one not in self.members for one in self.hosts):
+        self._settled()
+
+    def _settled(self) -> None:
+        """A generation runs: who has come meanwhile is taken in."""
+        if self.policy == ELASTIC and any(one.ready and one not in self.members for one in self.hosts):
             self._invite()
-        elif self.outdated and len(self.outdated) < len(self.hosts):
-            self._drain()
-
-    # a planned change of every host
-
-    def _drain(self) -> None:
-        """The next host is to leave at the end of a step."""
-        if self.state != "running":
-            self._after(0.05, self._drain)
-            return
-        self.drained = self.outdated.pop(0)
-        self._invite()
-
-    def _change(self, host: Host) -> None:
-        """A drained host ends, is changed, and comes back as another version."""
-        self.drained = None
-        self.machines.end(host.number)
-        host.line = host.rank = None
-        host.life = host.rank_life = 0
-        host.version += 1
-        self._after(self.upgrade_s or 0.0, lambda: self._raise(host))

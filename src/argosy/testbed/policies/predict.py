@@ -13,8 +13,9 @@ from argosy.reliability.rates import CategoryRate
 from argosy.reliability.states import STATES
 from argosy.testbed.policies.settings import ELASTIC, RESTART, Settings
 
-DRAWS = 4000
+DRAWS = 20_000
 INTERVAL = (0.025, 0.975)
+FEWEST = 200  # lives with as many failures, or nearly
 
 
 @dataclass(frozen=True)
@@ -80,11 +81,16 @@ def as_told(book: Mapping[str, float], policy: str) -> dict[str, float]:
     return told
 
 
-def summary(found: EventLives) -> dict[str, Any]:
-    """Goodput (mean, P10, P90, the interval it is held against), failures, and seconds by state (mean and interval)."""
+def summary(found: EventLives, failures: int) -> dict[str, Any]:
+    """Goodput (mean, P10, P90, the interval it is held against), failures, seconds by state (mean and interval); and the
+    goodput of those lives that had as many `failures`, which luck has less to do with.
+    """
     low, p10, p90, high = np.quantile(found.ettr, [INTERVAL[0], 0.1, 0.9, INTERVAL[1]])
     seconds = {state: found.seconds[state] for state in STATES}
     counts = next(iter(found.failures.values()))
+    nearest = np.argsort(np.abs(counts - failures), kind="stable")
+    within = np.abs(counts - failures) <= max(1, int(np.abs(counts - failures)[nearest[FEWEST - 1]]))
+    alike = found.ettr[within]
     return {
         "lives": len(found.wall_s),
         "goodput": {
@@ -93,6 +99,12 @@ def summary(found: EventLives) -> dict[str, Any]:
             "p10": float(p10),
             "p90": float(p90),
             "high": float(high),
+        },
+        "as_many_failures": {
+            "lives": int(within.sum()),
+            "mean": float(alike.mean()),
+            "low": float(np.quantile(alike, INTERVAL[0])),
+            "high": float(np.quantile(alike, INTERVAL[1])),
         },
         "closed_form": float(found.closed_form.ettr),
         "failures": {

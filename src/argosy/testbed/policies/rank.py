@@ -36,14 +36,18 @@ class Halted(Exception):
 
 
 class Group:
-    """The process group of one generation: a connection to every other member, whose address is in the store."""
+    """The process group of one generation: a connection to every other member, whose address is in the store.
 
-    def __init__(self, plan: dict[str, Any], interface: str, store: TCPStore) -> None:
+    A connection to the store of its own, too: one that waits for a dead member would make the next generation wait.
+    """
+
+    def __init__(self, plan: dict[str, Any], interface: str, store: tuple[str, int]) -> None:
         start = time.monotonic()
         options = ProcessGroupGloo._Options()
         options._timeout = timedelta(seconds=MEET_S)
         options._devices = [ProcessGroupGloo.create_device(interface=interface)]
-        self._store = PrefixStore(f"{plan['run']}/{plan['generation']}", store)
+        reached = TCPStore(*store, timeout=timedelta(seconds=MEET_S), wait_for_workers=False)
+        self._store = PrefixStore(f"{plan['run']}/{plan['generation']}", reached)
         self.group = ProcessGroupGloo(self._store, plan["rank"], plan["ranks"], options)
         self.connect_s = time.monotonic() - start
 
@@ -75,7 +79,6 @@ class Rank:
         self.old: list[
             tuple[float, Group]
         ] = []  # what is let go of too soon waits for its last message's timeout
-        self.store = TCPStore(*order["store"], timeout=timedelta(seconds=MEET_S), wait_for_workers=False)
         self.line = Line.to(*order["controller"])
         self._note("born", version=order["version"])
 
@@ -133,7 +136,7 @@ class Rank:
 
         def build() -> None:
             try:
-                found.append(Group(plan, self.order["interface"], self.store))
+                found.append(Group(plan, self.order["interface"], self.order["store"]))
             except Exception as error:
                 found.append(error)
 

@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 import select
 import socket
+import time
 from contextlib import suppress
 from typing import Any
 
 CHUNK = 1 << 16
+PATIENCE_S = 10.0
 
 
 class Line:
@@ -23,8 +25,15 @@ class Line:
 
     @classmethod
     def to(cls, address: str, port: int) -> Line:
-        """Connect. OSError where nobody answers."""
-        return cls(socket.create_connection((address, port), timeout=10.0))
+        """Connect; a cable that was just put in may take a moment. OSError where nobody answers."""
+        limit = time.monotonic() + PATIENCE_S
+        while True:
+            try:
+                return cls(socket.create_connection((address, port), timeout=0.2))
+            except OSError:
+                if time.monotonic() > limit:
+                    raise
+                time.sleep(0.02)
 
     def fileno(self) -> int:
         """For `select`."""

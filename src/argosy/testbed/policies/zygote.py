@@ -13,6 +13,7 @@ import os
 import signal
 import sys
 import time
+import traceback
 from typing import Any
 
 import torch
@@ -47,6 +48,9 @@ def _child(order: dict[str, Any]) -> None:
             _store(order)
         else:
             serve(order)
+    except BaseException:
+        traceback.print_exc()
+        sys.stderr.flush()
     finally:
         os._exit(0)
 

@@ -1,0 +1,51 @@
+"""A rolling upgrade of an elastic job: every host in turn is drained, changed and restored, while the others work."""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+
+from argosy.testbed.policies.controller import Controller
+from argosy.testbed.policies.machines import Machines
+from argosy.testbed.policies.record import Host
+from argosy.testbed.policies.settings import Settings
+
+FIRST_S = 1.0  # after the start
+LATER_S = 0.05  # where the job is between two groups
+
+
+class Upgrade(Controller):
+    """One run in which all hosts are changed, `upgrade_s` seconds each, no more than one away at a time."""
+
+    def __init__(
+        self, machines: Machines, settings: Settings, folder: Path, seconds: float, upgrade_s: float
+    ) -> None:
+        super().__init__(machines, settings, [], folder, seconds)
+        self.upgrade_s = upgrade_s
+        self.outdated = list(self.hosts)
+        self.timers.after(FIRST_S, self._drain)
+
+    def _drain(self) -> None:
+        """The next host is to leave at the end of a step."""
+        if self.state == "running":
+            self.drained = self.outdated.pop(0)
+            self._invite()
+        else:
+            self.timers.after(LATER_S, self._drain)
+
+    def _settled(self) -> None:
+        if self.drained is not None:
+            self._change(self.drained)
+        elif len(self.members) < len(self.hosts):
+            super()._settled()
+        elif 0 < len(self.outdated) < len(self.hosts):
+            self._drain()
+
+    def _change(self, host: Host) -> None:
+        """A drained host ends, is changed, and comes back as another version."""
+        self.drained = None
+        self.machines.end(host.number)
+        host.line = host.rank = None
+        host.life = host.rank_life = 0
+        host.version += 1
+        self.timers.after(self.upgrade_s, partial(self._raise, host))
