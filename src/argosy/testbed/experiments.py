@@ -4,5 +4,6 @@ ORDER = [
     "collectives",
     "planes",
     "checkpoints",
+    "policies",
     "failover",
 ]  # names of commands: `argosy testbed NAME [--short] [--json] [--report PATH]`

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import typer
 
-from argosy.cli.testbed import checkpoints, clean, collectives, every, failover, planes
+from argosy.cli.testbed import checkpoints, clean, collectives, every, failover, planes, policies
 
 app = typer.Typer(
     help="Run on this very machine what the simulators claim: network namespaces, shaped links, MPI and torch."
@@ -15,4 +15,5 @@ app.command("all")(every.every)
 app.command("pages")(every.pages)
 app.command("checkpoints")(checkpoints.checkpoints)
 app.command("failover")(failover.failover)
+app.command("policies")(policies.policies)
 app.command("clean")(clean.clean)
