@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from argosy.observe.observed import Observed
@@ -18,12 +19,15 @@ LARGEST_WORLD = 1 << 24  # ranks: a message that tells of more is damaged
 
 @dataclass
 class Stand:
-    """One rank in one group: the last work it enqueued and completed (None unknown), what it was stuck in, and the places."""
+    """One rank in one group: the last work it enqueued and completed (None unknown), what it was stuck in, since when (ns; None
+    unknown), and the places.
+    """
 
     rank: int
     enqueued: int | None = None
     completed: int | None = None
     stuck: int | None = None
+    since_ns: int | None = None
     work: dict[int, tuple[str, object]] = field(default_factory=dict)  # sequence → operation and size
     places: list[Place] = field(default_factory=list)
 
@@ -143,8 +147,8 @@ def _of_recordings(
                 str(entry.get("operation", "")),
                 repr(sizes) if sizes is not None else None,
             )
-            if not done:
-                stand.stuck = sequence if stand.stuck is None else min(stand.stuck, sequence)
+            if not done and (stand.stuck is None or sequence < stand.stuck):
+                stand.stuck, stand.since_ns = sequence, entry.get("time_created_ns")
             last[group, recording.rank] = (number, sequence, str(entry.get("state")))
     if observed.recordings:
         _unstick(stands)
@@ -165,6 +169,43 @@ def _unstick(stands: dict[str, dict[int, Stand]]) -> None:
         ):
             for stand in each.values():
                 stand.stuck = None
+
+
+def missing(found: Sequence[Hang]) -> list[tuple[int, ...]]:
+    """Of each hang the ranks that it waits for and that wait for nobody themselves: those behind, else those unheard of.
+
+    A rank that is behind in one group because it waits in another is a victim: it is blamed only where all are, in a
+    circle; then the group that waits longest tells who left it out.
+    """
+    victims = {
+        rank
+        for hang in found
+        for rank, stand in hang.stands.items()
+        if stand.stuck is not None and rank not in hang.behind
+    }
+    roots = []
+    for hang in found:
+        behind = tuple(rank for rank in hang.behind if rank not in victims)
+        unheard = hang.silent if hang.waiting and not mismatches(hang) else ()
+        roots.append(behind or unheard)
+    if any(roots):
+        return roots
+    since = [min(_since(hang), default=None) for hang in found]
+    first = min(
+        (at for hang, at in zip(found, since, strict=True) if hang.behind and at is not None), default=None
+    )
+    return [
+        hang.behind if first is None or at == first else () for hang, at in zip(found, since, strict=True)
+    ]
+
+
+def _since(hang: Hang) -> list[int]:
+    """When its ranks began to wait, as far as that is known."""
+    return [
+        stand.since_ns
+        for rank, stand in hang.stands.items()
+        if rank not in hang.behind and stand.since_ns is not None
+    ]
 
 
 def mismatches(hang: Hang) -> dict[int, dict[tuple[str, object], list[int]]]:

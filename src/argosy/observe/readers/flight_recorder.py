@@ -93,20 +93,29 @@ def _recording(path: Path, found: Mapping[Any, Any], problems: list[Problem]) ->
     if type(rank) is not int:
         named = _RANK_IN_NAME.search(path.name)
         rank = int(named[1]) if named else None
-    status = found.get("pg_status")
+    told = found.get("pg_status")
+    status = {
+        _text(group): {_text(key): value for key, value in list(each.items())[:20] if type(value) is int}
+        for group, each in (list(told.items())[:100_000] if isinstance(told, dict) else ())
+        if isinstance(each, dict)
+    }
     return FlightRecording(
         path=str(path),
         rank=rank,
         version=_text(found.get("version", "")),
         groups=groups,
-        entries=tuple(entries),
-        status={
-            _text(group): {_text(key): value for key, value in list(each.items())[:20] if type(value) is int}
-            for group, each in (list(status.items())[:100_000] if isinstance(status, dict) else ())
-            if isinstance(each, dict)
-        },
+        entries=tuple(_completed(entry, status) for entry in entries),
+        status=status,
         descriptions=descriptions,
     )
+
+
+def _completed(entry: dict[str, Any], status: Mapping[str, Mapping[str, int]]) -> dict[str, Any]:
+    """gloo never sets an entry's state: there the group's last completed collective tells (torch 2.13)."""
+    if not entry["name"].startswith("gloo:") or entry["point_to_point"] or entry["state"] != "scheduled":
+        return entry
+    last = status.get(entry["group"], {}).get("last_completed_collective", -1)
+    return {**entry, "state": "completed"} if 0 < entry["sequence"] <= last else entry
 
 
 def _entry(each: Mapping[Any, Any], groups: Mapping[str, tuple[int, ...]]) -> dict[str, Any] | None:
