@@ -27,9 +27,12 @@ def capacity(
     if picture is not None and picture.suffix not in (".svg", ".png"):
         raise typer.BadParameter(f"{picture} is no picture; name it .svg or .png")
     from argosy import load
+    from argosy.cli.left_out import tell_left_out
     from argosy.planning.capacity import capacity_payload
 
-    answer = capacity_payload(load(scenario), draws, seed)
+    loaded = load(scenario)
+    tell_left_out(loaded)
+    answer = capacity_payload(loaded, draws, seed)
     if as_json:
         print(json.dumps(answer, indent=1, ensure_ascii=False))
     else:

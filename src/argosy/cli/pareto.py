@@ -33,10 +33,13 @@ def pareto(
 ) -> None:
     """The layouts and fleet sizes that no other beats in time, money and energy at once."""
     from argosy import load
+    from argosy.cli.left_out import tell_left_out
     from argosy.study.pareto import pareto_front
 
     sizes, sequences = _numbers(counts, "number of accelerators"), _numbers(batches, "number of sequences")
-    answer = pareto_front(load(scenario), sizes, job, batches=sequences)
+    loaded = load(scenario)
+    tell_left_out(loaded)
+    answer = pareto_front(loaded, sizes, job, batches=sequences)
     if as_json:
         print(json.dumps(answer, indent=1, ensure_ascii=False))
         return

@@ -35,11 +35,14 @@ def recommend(
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON and nothing else.")] = False,
 ) -> None:
     """The best few plans within limits: what to buy or rent, which limit binds, and what a unit more of it would buy."""
+    from argosy import load
+    from argosy.cli.left_out import tell_left_out
     from argosy.study.executors import executor as opened
     from argosy.study.question import read_question
     from argosy.study.recommend import recommend as run
 
     asked = read_question(question, goal, tuple(within or ()))
+    tell_left_out(load(asked.scenario))
     with opened(executor) as (pool, workers):
         answer = run(asked, pool, workers, _tell)
     if as_json:

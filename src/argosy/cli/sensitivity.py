@@ -9,18 +9,27 @@ from typing import Annotated
 
 import typer
 
-_OUTPUT = "days, usd, usd_per_million_tokens, mfu, facility_mean_w, facility_peak_w or carbon_kg."
+_OUTPUT = (
+    "days, usd, usd_per_million_tokens, mfu, facility_mean_w, facility_peak_w or carbon_kg (default: days); of a service "
+    "usd_per_million_output_tokens, usd_per_million_input_tokens or gpus."
+)
 
 
 def sensitivity(
     scenario: Annotated[Path, typer.Argument(help="The scenario, a YAML file.", show_default=False)],
-    output: Annotated[str, typer.Option("--of", help=f"What is looked at: {_OUTPUT}")] = "days",
+    output: Annotated[str | None, typer.Option("--of", help=f"What is looked at: {_OUTPUT}")] = None,
+    service: Annotated[
+        str | None, typer.Option("--service", help="Which service, for its figures (default: the first).")
+    ] = None,
     samples: Annotated[
-        int,
+        int | None,
         typer.Option(
-            "--samples", min=2, max=65536, help="Base samples of the variance shares: a power of two."
+            "--samples",
+            min=2,
+            max=65536,
+            help="Base samples of the variance shares: a power of two (default: 256, of services 32).",
         ),
-    ] = 256,
+    ] = None,
     draws: Annotated[
         int, typer.Option("--draws", min=100, max=100_000, help="Joint draws behind P10 and P90.")
     ] = 2000,
@@ -32,11 +41,15 @@ def sensitivity(
 ) -> None:
     """Which uncertain fact moves the answer most (tornado, variance shares), and which measurement would shrink it."""
     from argosy import load
-    from argosy.study.sensitivity import sensitivity as run
+    from argosy.cli.left_out import tell_left_out
+    from argosy.study.sensitivity import sensitivity_of
 
     if picture is not None and picture.suffix not in (".svg", ".png"):
         raise typer.BadParameter(f"--picture {picture}: write a name that ends in .svg or .png")
-    answer = run(load(scenario), output, draws, samples, seed)
+    loaded = load(scenario)
+    answer = sensitivity_of(loaded, output, service, draws, samples, seed)
+    if "service" not in answer:
+        tell_left_out(loaded)
     if as_json:
         print(json.dumps(answer, indent=1, ensure_ascii=False))
     else:

@@ -34,12 +34,15 @@ def simulate(
 ) -> None:
     """Simulate a job's life: when it finishes, where the time goes, what to fix first."""
     from argosy import load
+    from argosy.cli.left_out import tell_left_out
     from argosy.planning.simulation import simulate as live
 
     if others:
         _together([scenario, *others], replications, seed, as_json)
         return
-    answer = live(load(scenario), replications, seed, job, advice, _tell)
+    loaded = load(scenario)
+    tell_left_out(loaded)
+    answer = live(loaded, replications, seed, job, advice, _tell)
     if as_json:
         print(json.dumps(answer, indent=1, ensure_ascii=False, allow_nan=False))
     else:

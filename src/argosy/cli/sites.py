@@ -29,10 +29,13 @@ def sites(
 ) -> None:
     """The same plan at many sites: price, carbon, climate, PUE, water, distance; ranked."""
     from argosy import load
+    from argosy.cli.left_out import tell_left_out
     from argosy.planning.sites import compare_sites
 
     named = [name.strip() for name in (sites or "").split(",") if name.strip()]
-    answer = compare_sites(load(scenario), named, rank, draws, seed)
+    loaded = load(scenario)
+    tell_left_out(loaded)
+    answer = compare_sites(loaded, named, rank, draws, seed)
     if as_json:
         print(json.dumps(answer, indent=1, ensure_ascii=False))
     else:

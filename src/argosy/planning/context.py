@@ -117,6 +117,17 @@ def need_training(scenario: Scenario) -> None:
         )
 
 
+def without_services(scenario: Scenario) -> list[str]:
+    """What an answer about the training alone must tell where the scenario has services too."""
+    if not scenario.serving:
+        return []
+    names = ", ".join(each.name for each in scenario.serving)
+    return [
+        f"without the services ({names}): the training is taken to have the whole fleet; argosy plan shares it, with the "
+        "power and money of both"
+    ]
+
+
 def _with_interruptions(scenario: Scenario, values: Values) -> Scenario:
     """The scenario with the provider's interruptions among its failures, where its fleet is rented on the spot market.
 

@@ -10,12 +10,12 @@ from argosy.facility import Building, ItLoad, building, drawing, level_table, ne
 from argosy.facility.packing import airflow_m3_per_s
 from argosy.facts import Values
 from argosy.planning import Plan, plan
-from argosy.planning.context import Context, context, need_training
+from argosy.planning.context import Context, context, need_training, without_services
 from argosy.planning.hall import cable_problems, cabling, retrofit
 from argosy.planning.headline import quantiles
 from argosy.planning.job import JobPlan
 from argosy.planning.money import money_payload
-from argosy.planning.payload import plain
+from argosy.planning.payload import assumptions, plain
 from argosy.planning.power_cap import cap_payload
 from argosy.planning.power_trace import waveform_payload
 from argosy.planning.site import it_load, network_account
@@ -31,6 +31,8 @@ def facility_payload(scenario: Scenario, draws: int = 500, seed: int = 0) -> dic
     `draws`, `seed`: as in `plan`. Where the plan has no run (no layout divides), the parts are null and the verdict
     says why. Raises FactError as `plan` does.
     """
+    if scenario.serving and not scenario.training:
+        return _of_services(scenario, seed)
     need_training(scenario)
     answer = plan(scenario, draws, seed, services=False)
     setting = context(scenario)
@@ -41,6 +43,7 @@ def facility_payload(scenario: Scenario, draws: int = 500, seed: int = 0) -> dic
         "facts_date": whole["facts_date"],
         "scenario": whole["scenario"],
         "verdict": whole["verdict"],
+        "left_out": without_services(scenario),
     }
     if answer.nominal is None:
         return {**payload, **dict.fromkeys(_PARTS)}
@@ -71,6 +74,48 @@ def facility_payload(scenario: Scenario, draws: int = 500, seed: int = 0) -> dic
     return dict(plain({**payload, **body}))
 
 
+def _of_services(scenario: Scenario, seed: int) -> dict[str, Any]:
+    """The JSON for services alone: the nodes that they take. Requests do not move in step: no waveform, no remedy, no cap."""
+    from argosy.planning.service_money import services_money, services_run
+
+    run = services_run(scenario, seed)
+
+    setting, network = run.part, run.shared.network
+    load = it_load(setting, network)
+    site = site_numbers(setting.values, setting.scenario.facility, setting.scenario.prices)
+    around = building(setting.values, setting.scenario.facility, site, load, run.facility["it_mean_w"])
+    cables = cabling(setting, around.racks.nodes_per_rack)
+    payload = {
+        "schema": SCHEMA,
+        "version": __version__,
+        "facts_date": setting.catalog.facts_date,
+        "scenario": {"name": scenario.name, "hash": scenario.hash},
+        "verdict": run.verdict.to_dict(),
+        "left_out": [
+            "requests do not move in step: no waveform, no remedies, no power cap of a training step"
+        ],
+        "boundary": run.facility["boundary"],
+        "power": power_levels(setting.values, setting.node, load, around, None),
+        "tree": drawing(setting.values, around, load),
+        "trips_first": around.trips_first,
+        "levels": level_table(around, load),
+        "racks": {
+            **racks(setting, load, around),
+            "cabling": cables,
+            "problems": [*around.racks.problems, *cable_problems(setting, cables)],
+        },
+        "retrofit": retrofit(setting, load, around),
+        "waveform": None,
+        "cooling": {**cooling(setting, load, around), "pue_quantiles": None},
+        "power_cap": None,
+        **services_money(run),
+        "problems": run.facility["problems"],
+        "cautions": run.facility["cautions"],
+        "assumptions": assumptions(setting),
+    }
+    return dict(plain(payload))
+
+
 def _around(setting: Context, answer: Plan) -> tuple[ItLoad, Building]:
     """What the fleet draws and the building around it, as the plan has them, at central facts."""
     assert answer.nominal is not None
@@ -93,13 +138,14 @@ def _longest(answer: Plan) -> JobPlan:
 
 
 def power_levels(
-    values: Values, name: str, load: ItLoad, around: Building, fabrics: Sequence[Mapping[str, Any]]
+    values: Values, name: str, load: ItLoad, around: Building, fabrics: Sequence[Mapping[str, Any]] | None
 ) -> list[dict[str, Any]]:
     """Watts by boundary, one accelerator board to the whole facility, at four levels: idle, measured, capped, nameplate.
 
     `idle`: on, no job; `measured`: the most that dense training draws; `capped`: what a cap (or the board's default
     limit) allows; `nameplate`: the maker's maximum. Racks and the facility have no nameplate of their own: the sum.
-    `sources` of board and node are the catalog's, `name` being the node's in it.
+    `fabrics` None: a part of larger fabrics, whose maximum is not known. `sources` of board and node are the catalog's, `name`
+    being the node's in it.
     """
     node, nodes = load.node, load.nodes + load.spare_nodes
     per_rack = around.racks.nodes_per_rack
@@ -111,7 +157,8 @@ def power_levels(
          node.board_capped_w, values.get(f"{board}nameplate")),
         ("node at its inlet", 1, node.idle_w, node.measured_w, node.capped_w, node.nameplate_w),
         ("rack of nodes", per_rack, *(per_rack * w for w in (node.idle_w, node.measured_w, node.capped_w, node.nameplate_w))),
-        ("switches and optics", 0, load.network_w, load.network_w, load.network_w, _network_nameplate(values, fabrics)),
+        ("switches and optics", 0, load.network_w, load.network_w, load.network_w,
+         None if fabrics is None else _network_nameplate(values, fabrics)),
         ("storage and management", 0, *_storage(values, load, around)),
         ("IT: nodes, spares, network, storage", nodes, idle_it, around.measured.it_w, around.peak.it_w, name_it),
         ("facility at the meter", nodes, None, around.measured.meter_w, around.meter_peak_w, None),

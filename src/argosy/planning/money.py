@@ -25,7 +25,7 @@ from argosy.facility.capital import price_basis
 from argosy.facility.market import PATHS
 from argosy.facility.money import by_effect, ends_of, tornado_row
 from argosy.facts import FactError, Values
-from argosy.planning.context import Context, need_training
+from argosy.planning.context import Context, need_training, without_services
 from argosy.planning.context import context as context_of
 from argosy.planning.headline import quantiles
 from argosy.planning.payload import plain
@@ -45,6 +45,10 @@ def cost_payload(scenario: Scenario, draws: int = 500, seed: int = 0) -> dict[st
     """
     from argosy.planning import plan
 
+    if scenario.serving and not scenario.training:
+        from argosy.planning.service_money import services_cost  # compiled: only for those who serve
+
+        return services_cost(scenario, seed)
     need_training(scenario)
     answer = plan(scenario, draws, seed, services=False)
     if answer.nominal is None:
@@ -56,6 +60,7 @@ def cost_payload(scenario: Scenario, draws: int = 500, seed: int = 0) -> dict[st
         "facts_date": home.catalog.facts_date,
         "scenario": {"name": scenario.name, "hash": scenario.hash},
         "verdict": answer.verdict.to_dict(),
+        "left_out": without_services(scenario),
         **money_payload(home, answer.nominal, answer.fabrics, answer.drawn),
     }
     return dict(plain(payload))

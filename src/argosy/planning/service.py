@@ -249,6 +249,13 @@ def _option(
     )
 
 
+def same_option(context: Context, given: Serving, like: Option) -> Option:
+    """The option `like` at the numbers of `context`: layouts, format and batch limit as they are."""
+    answers = None if like.decode is None else like.decode.provider.layout
+    found = _option(context, given, like.precision, like.replica.provider.layout, answers)
+    return found if like.last.max_batch is None else found.with_batch(like.last.max_batch)
+
+
 def policy(context: Context, given: Serving, first: serving.Roofline) -> Policy:
     """How requests are handled; the KV cache travels over the cards of the accelerators that hold it, each its own part."""
     split, shed, rule = given.disaggregation, given.shedding, given.autoscaler

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 from argosy.fabric import plan_fabric
@@ -14,10 +15,26 @@ from argosy.serving.objectives import good
 from argosy.serving.sizing import Service, Sized
 
 
-def power_and_cost(
-    setting: Context, sized: Sized, whole: int, period_s: float
-) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Power and money of the fleet's nodes over a period: prompts at compute's power, answers at memory's, the rest idle."""
+@dataclass(frozen=True)
+class Shared:
+    """Services' nodes as a fleet of their own: its part of the fabrics, GPU-seconds of prompts and answers in a second.
+
+    `busy`: share of the GPUs' time in which iterations run.
+    """
+
+    part: Context
+    network: NetworkAccount
+    phases: PowerPhases
+    busy: float
+
+    def at(self, part: Context) -> Shared:
+        """The same with other numbers or prices."""
+        return replace(self, part=part)
+
+
+def share_of(setting: Context, services: Sequence[tuple[Sized, int]]) -> Shared:
+    """Services, each with the accelerators of its nodes, as one fleet; fabrics in proportion to these."""
+    whole = sum(gpus for _, gpus in services)
     fleet = setting.fleet.model_copy(
         update={"count": whole, "spares": setting.fleet.spares.model_copy(update={"nodes": 0})}
     )
@@ -26,15 +43,28 @@ def power_and_cost(
     network = network_account(plan_fabric(setting.fleet, setting.values))
     bill = None if network.bill is None else tuple((entry, many * share) for entry, many in network.bill)
     part = NetworkAccount(network.w * share, network.switches * share, bill)
-    seconds = {"prefill": 0.0, "decode": 0.0}
-    for run in sized.runs:
-        for pool, book in zip(run.pools, run.spans()["window"], strict=True):
-            seconds["prefill"] += float(book[records.PREFILL_S]) * pool.provider.gpus
-            seconds["decode"] += float(book[records.DECODE_S]) * pool.provider.gpus
-    busy, open_s = seconds["prefill"] + seconds["decode"], sum(run.window_s for run in sized.runs)
-    phases = PowerPhases(compute_s=seconds["prefill"], memory_s=seconds["decode"])
-    power, cost = power_and_money(alone, part, phases, period_s, min(busy / (whole * open_s), 1.0))
+    prompts = answers = 0.0
+    for sized, _ in services:
+        open_s = sum(run.window_s for run in sized.runs)
+        for run in sized.runs:
+            for pool, book in zip(run.pools, run.spans()["window"], strict=True):
+                prompts += float(book[records.PREFILL_S]) * pool.provider.gpus / open_s
+                answers += float(book[records.DECODE_S]) * pool.provider.gpus / open_s
+    phases = PowerPhases(compute_s=prompts, memory_s=answers)
+    return Shared(alone, part, phases, min((prompts + answers) / whole, 1.0))
+
+
+def shared_power_and_cost(shared: Shared, period_s: float) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Power and money over a period: prompts at compute's power, answers at memory's, the rest idle."""
+    power, cost = power_and_money(shared.part, shared.network, shared.phases, period_s, shared.busy)
     return power, {**cost, "period_s": period_s}
+
+
+def power_and_cost(
+    setting: Context, sized: Sized, whole: int, period_s: float
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Power and money of one service's nodes over a period."""
+    return shared_power_and_cost(share_of(setting, [(sized, whole)]), period_s)
 
 
 def per_gpu_s(cost: dict[str, Any], whole: int) -> float:

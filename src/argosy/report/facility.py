@@ -24,9 +24,13 @@ def show_facility(payload: Mapping[str, Any], console: Console | None = None) ->
     if payload.get("tree") is None:
         return
     first, last = (_power, _tree, _racks, _cooling), (_cap, _money)
-    parts = [*(part(payload) for part in first), _waveform(payload, console.width >= _WIDE)]
+    parts = [part(payload) for part in first]
+    if payload["waveform"] is not None:
+        parts.append(_waveform(payload, console.width >= _WIDE))
     for part in [*parts, *(part(payload) for part in last)]:
         console.print(part)
+    for told in payload["left_out"]:
+        console.print(Text(told, "dim"))
 
 
 def _table(title: str, columns: str, names: int = 1) -> Table:
@@ -119,7 +123,9 @@ def _cooling(payload: Mapping[str, Any]) -> RenderableType:
 def _pue_origin(cooling: Mapping[str, Any]) -> str:
     """Computed, with its band over the facts, or given."""
     band = cooling["pue_quantiles"]
-    spread = f", P10 to P90 {band['p10']:.3f} to {band['p90']:.3f}" if band["p10"] < band["p90"] else ""
+    spread = ""
+    if band is not None and band["p10"] < band["p90"]:
+        spread = f", P10 to P90 {band['p10']:.3f} to {band['p90']:.3f}"
     return f"{cooling['pue_origin']}{spread}"
 
 
@@ -160,7 +166,7 @@ def _cap(payload: Mapping[str, Any]) -> RenderableType:
     """Capped many against uncapped few."""
     cap = payload["power_cap"]
     if cap is None:
-        return Text("Power cap: the board's limit is not known")
+        return Text("" if payload["waveform"] is None else "Power cap: the board's limit is not known")
     table = _table("", "cap|clock|speed|accelerators|J/token|gain|P10|P90", 0)
     for row in cap["rows"]:
         gain = row["gain"]

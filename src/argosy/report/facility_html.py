@@ -53,6 +53,8 @@ def _power(payload: Mapping[str, Any]) -> str:
 
 def _waveform(payload: Mapping[str, Any]) -> str:
     wave = payload["waveform"]
+    if wave is None:
+        return ""
     figures = "".join(_figure(draw(payload)) for draw in (charts.waveform, charts.spectrum, charts.life))
     rows = [
         [

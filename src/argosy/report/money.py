@@ -30,6 +30,10 @@ def parts(payload: Mapping[str, Any]) -> Iterator[RenderableType]:
     yield Text(tco["boundary"], "dim")
     if tco["per_token"]:
         yield Text(token_sentence(tco["per_token"]))
+    for service in tco.get("services", ()):
+        yield Text(service_sentence(service))
+    for told in payload.get("left_out", ()):
+        yield Text(told, "yellow")
     if tco["in_currency"]:
         yield Text(currency_sentence(tco["in_currency"]))
     yield _bill(tco)
@@ -38,7 +42,8 @@ def parts(payload: Mapping[str, Any]) -> Iterator[RenderableType]:
     if tco["rent_or_buy"]:
         yield _market(tco)
     yield _paths(tco["paths"])
-    yield _tornado(tco)
+    if tco["tornado"]:
+        yield _tornado(tco)
     yield _carbon(carbon)
     yield Text(people_sentence(carbon["equivalents"]))
     yield Text(water_sentence(water))
@@ -67,6 +72,13 @@ def token_sentence(per_token: Mapping[str, Any]) -> str:
         f"(goodput {write.percent(per_token['goodput'])}); one point of MFU above {write.percent(per_token['mfu'])} saves "
         f"{write.dollars(per_token['usd_saved_by_one_point_of_mfu'])}"
     )
+
+
+def service_sentence(service: Mapping[str, Any]) -> str:
+    """A service's GPUs and prices of tokens, idle and spare GPUs included."""
+    prices = [service[f"usd_per_million_{side}_tokens"] for side in ("input", "output")]
+    shown = ["–" if each is None else f"${each:.4g}" for each in prices]
+    return f"{service['name']}: {service['gpus']:,} GPUs; a million tokens in cost {shown[0]}, out {shown[1]}"
 
 
 def currency_sentence(shown: Mapping[str, Any]) -> str:
@@ -143,9 +155,9 @@ def _paths(paths: Sequence[Mapping[str, Any]]) -> Table:
             row["path"],
             write.dollars(row["total_usd"]),
             f"{row['usd_per_gpu_hour']:.2f}",
-            f"{row['usd_per_million_tokens']:.4g}",
+            "–" if row["usd_per_million_tokens"] is None else f"{row['usd_per_million_tokens']:.4g}",
             write.significant(row["days"]),
-            write.percent(row["goodput"]),
+            "–" if row["goodput"] is None else write.percent(row["goodput"]),
         )
     return table
 

@@ -68,13 +68,15 @@ def _facility(answer: Mapping[str, Any]) -> dict[str, charts.Chart | None]:
 
     if not answer.get("tree"):
         return {}
-    return {
+    found: dict[str, charts.Chart | None] = {
         "tree": drawn.tree_icicle(answer),
-        "waveform": drawn.waveform(answer),
-        "spectrum": drawn.spectrum(answer),
         "pue": drawn.pue_by_month(answer),
-        "cap": drawn.cap_gain(answer),
     }
+    if answer["waveform"] is not None:
+        found |= {"waveform": drawn.waveform(answer), "spectrum": drawn.spectrum(answer)}
+    if answer["power_cap"] is not None:
+        found["cap"] = drawn.cap_gain(answer)
+    return found
 
 
 def _serving(answer: Mapping[str, Any]) -> dict[str, charts.Chart | None]:

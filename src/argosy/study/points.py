@@ -99,7 +99,7 @@ def alone(chunk: Chunk, number: int, values: Sequence[Any]) -> Row:
     except ScenarioError as error:
         first = error.problems[0]
         return row_of(chunk, number, None, "invalid", f"{first.path}: {first.message}")
-    if not all(quick(path) for path in chunk.outputs):
+    if scenario.serving or not all(quick(path) for path in chunk.outputs):
         return _whole_plan(scenario, chunk, number)
     try:
         setting = context(scenario)
@@ -141,10 +141,10 @@ def broken(verdict: Verdict) -> str:
 
 
 def _whole_plan(scenario: Scenario, chunk: Chunk, number: int) -> Row:
-    """Outputs that need draws: from the whole plan."""
+    """Outputs that need draws, and those of scenarios with services: from the whole plan."""
     try:
         found = plan(scenario, draws=chunk.draws)
-    except FactError as error:
+    except (FactError, ScenarioError) as error:
         return row_of(chunk, number, None, "infeasible", str(error))
     status = found.verdict.status
     if status == "infeasible":

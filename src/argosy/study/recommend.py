@@ -132,7 +132,10 @@ def _planned(
     """Every combination of the free fields with its figures."""
     scenario = load(question.scenario)
     if not scenario.training:
-        raise FactError(f"{scenario.name} has no training job to recommend a fleet for; add training:")
+        raise FactError(
+            f"{scenario.name} has no training job to recommend a fleet for; add training:. For services "
+            "argosy serving finds the smallest fleet (--pareto compares layouts), and argosy sweep compares machines"
+        )
     study = Study(question.scenario, question.free, "grid", 0, 0, (), 0)
     combinations = study.combinations()
     if len(combinations) > MOST_POINTS:

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -44,6 +44,7 @@ _CHUNK = 4096  # draws at a time: keeps memory at a few hundred megabytes
 
 # Which measurement tells about a fact, by the beginning of its path.
 _MEASUREMENTS = (
+    ("serving.residual", "a load test of your own engine, as step_times: FILE.csv"),
     (RESIDUAL, "steps of your own job on your own machines: argosy calibrate MEASUREMENTS"),
     ("training.", "a few measured steps at different layouts: argosy calibrate MEASUREMENTS"),
     ("stacks.", "a few measured steps at different layouts: argosy calibrate MEASUREMENTS"),
@@ -68,6 +69,21 @@ _MEASUREMENTS = (
 )
 
 
+class Subject(Protocol):
+    """What is looked at, as a function of standard normal coordinates of what is uncertain; `sigma`: of the model's residual."""
+
+    @property
+    def factors(self) -> dict[str, Fact | None]:
+        """Facts with a band by path, and the model's residual (None) under RESIDUAL."""
+
+    @property
+    def sigma(self) -> float:
+        """Standard deviation of ln(measured ÷ predicted) of the step model."""
+
+    def at(self, coordinates: Mapping[str, np.ndarray]) -> np.ndarray:
+        """The output (n,) at `coordinates`: path → standard normal numbers (n,), others central."""
+
+
 @dataclass(frozen=True)
 class Study:
     """A scenario at its chosen layout, as a function of standard normal coordinates of its uncertain facts."""
@@ -88,6 +104,11 @@ class Study:
             if low < high:
                 found[path] = fact
         return found
+
+    @property
+    def sigma(self) -> float:
+        """Spread of the step model's residual at the job's grade."""
+        return residual_sigma(self.jobs[0].grade)
 
     def at(self, coordinates: Mapping[str, np.ndarray]) -> np.ndarray:
         """The output at `coordinates`: path → standard normal numbers (n,), others central; result (n,)."""
@@ -137,6 +158,26 @@ def study(scenario: Scenario, output: str = "days") -> Study:
     return Study(setting, jobs, network_account(plan_fabric(setting.fleet, setting.values)), output)
 
 
+def sensitivity_of(
+    scenario: Scenario, output: str | None, service: str | None, draws: int, samples: int | None, seed: int
+) -> dict[str, Any]:
+    """`sensitivity` of the training, or of a service: where one is named, where there is no training, or for what services
+    alone have. `output` None: days, or the price of a million output tokens; `samples` None: 256, or 32.
+    """
+    if scenario.serving:
+        from argosy.study import serving_sensitivity as of_service  # compiled: only for those who serve
+
+        own = output is not None and output in of_service.OUTPUTS and output not in OUTPUTS
+        if service is not None or not scenario.training or own:
+            asked, count = output or "usd_per_million_output_tokens", samples or of_service.SAMPLES
+            return of_service.service_sensitivity(
+                scenario, asked, min(draws, of_service.DRAWS), count, seed, service
+            )
+    elif service is not None:
+        raise FactError(f"{scenario.name} has no service; add serving:")
+    return sensitivity(scenario, output or "days", draws, samples or 256, seed)
+
+
 def sensitivity(
     scenario: Scenario, output: str = "days", draws: int = 2000, samples: int = 256, seed: int = 0
 ) -> dict[str, Any]:
@@ -148,11 +189,10 @@ def sensitivity(
     and what knowing the fact exactly would leave of the P10–P90 range; `luck`: share of the variance that is one life's
     failures. FactError as `study`.
     """
-    if samples < 2 or samples & (samples - 1):
-        raise FactError(f"{samples} samples; write a power of two, such as 256")
+    need_power_of_two(samples)
     subject = study(scenario, output)
     central = float(subject.at({RESIDUAL: np.zeros(1)})[0])
-    tornado = _tornado(subject, central)
+    tornado = tornado_of(subject, central)
     leading = [row["fact"] for row in tornado[:MOST_FACTORS]]
     spread, luck = _spread(subject, draws, seed)
     return {
@@ -166,11 +206,11 @@ def sensitivity(
         **spread,
         "luck": luck,
         "tornado": tornado,
-        "sobol": _sobol(subject, leading, samples, seed, spread, luck) if leading else [],
+        "sobol": shares_of(subject, leading, samples, seed, spread, luck) if leading else [],
     }
 
 
-def _tornado(subject: Study, central: float) -> list[dict[str, Any]]:
+def tornado_of(subject: Subject, central: float) -> list[dict[str, Any]]:
     """One row per factor that moves the output, the widest first; two evaluations each, all in one run."""
     paths = list(subject.factors)
     ends = {path: np.zeros(2 * len(paths)) for path in paths}
@@ -181,8 +221,9 @@ def _tornado(subject: Study, central: float) -> list[dict[str, Any]]:
     for path, (low, high) in zip(paths, found.tolist(), strict=True):
         fact = subject.factors[path]
         if max(abs(low), abs(high)) > 1e-9 * abs(central):
-            sigma = residual_sigma(subject.jobs[0].grade)
-            bounds = np.exp(sigma * END_OF_BAND * np.array([-1.0, 1.0])).tolist() if fact is None else None
+            bounds = (
+                np.exp(subject.sigma * END_OF_BAND * np.array([-1.0, 1.0])).tolist() if fact is None else None
+            )
             rows.append(
                 {
                     "fact": path,
@@ -204,6 +245,12 @@ def _bound(fact: Fact | None, end: str) -> float:
     assert fact is not None
     bound = getattr(fact, end)
     return float(fact.value if bound is None else bound)
+
+
+def need_power_of_two(samples: int) -> None:
+    """FactError where the samples of Sobol' indices are no power of two."""
+    if samples < 2 or samples & (samples - 1):
+        raise FactError(f"{samples} samples; write a power of two, such as 256")
 
 
 def measurement(path: str) -> str:
@@ -230,14 +277,24 @@ def _spread(subject: Study, draws: int, seed: int) -> tuple[dict[str, float], fl
     return {"p10": float(low), "p50": float(middle), "p90": float(high)}, luck
 
 
-def _sobol(
-    subject: Study, paths: list[str], samples: int, seed: int, spread: Mapping[str, float], luck: float
+def shares_of(
+    subject: Subject, paths: list[str], samples: int, seed: int, spread: Mapping[str, float], luck: float
 ) -> list[dict[str, Any]]:
+    """First-order and total shares of the variance over `paths`, with bootstrapped 90 % intervals."""
     from scipy.stats import norm, sobol_indices
 
     def outputs(points: np.ndarray) -> np.ndarray:
         return subject.at(dict(zip(paths, points, strict=True)))
 
+    if len(paths) == 1:  # all of the variance; scipy's indices need two
+        row = {"fact": paths[0], "first_order": 1.0, "first_order_interval": [1.0, 1.0], "total": 1.0}
+        left = (spread["p90"] - spread["p10"]) * float(np.sqrt(luck))
+        rest = {
+            "total_interval": [1.0, 1.0],
+            "range_left_if_known": left,
+            "measurement": measurement(paths[0]),
+        }
+        return [row | rest]
     normals: Any = [norm()] * len(paths)
     found: Any = sobol_indices(func=outputs, n=samples, dists=normals, rng=np.random.default_rng(seed))
     interval = found.bootstrap(confidence_level=0.9, n_resamples=200)

@@ -74,8 +74,10 @@ def sweep(
     of the study; whatever a worker raises ends the sweep, and what is finished stays.
     """
     base = load(study.scenario)
-    if not base.training:
-        raise FactError(f"{base.name} has no training job to sweep over; add training:")
+    if not base.training and not base.serving:
+        raise FactError(
+            f"{base.name} has neither training nor services to sweep over; add training: or serving:"
+        )
     for axis in study.axes:
         check_field(study.scenario, axis)
     points = study.combinations()
@@ -123,7 +125,7 @@ def cut(study: Study, points: Sequence[tuple[Any, ...]]) -> Iterator[Chunk]:
     """
     paths = tuple(axis.path for axis in study.axes)
     structure = [i for i, path in enumerate(paths) if not is_number(path)]
-    plain = all(quick(path) for path in study.outputs)
+    plain = all(quick(path) for path in study.outputs) and not load(study.scenario).serving
     groups: dict[tuple[Any, ...], list[tuple[int, tuple[Any, ...]]]] = {}
     for number, values in enumerate(points):
         groups.setdefault(tuple(values[i] for i in structure), []).append((number, values))

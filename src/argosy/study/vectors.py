@@ -75,7 +75,11 @@ class Vectors:
         base = dict(zip(chunk.axes, chunk.points[0][1], strict=True))
         try:
             scenario = load(chunk.scenario, changes=base)
-            if _other_limits(scenario) or any(_settles_spares(scenario, axis) for axis in varying):
+            if (
+                scenario.serving
+                or _other_limits(scenario)
+                or any(_settles_spares(scenario, axis) for axis in varying)
+            ):
                 return None
             numbers = {}
             for axis in varying:
