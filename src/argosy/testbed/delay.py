@@ -18,6 +18,7 @@ from functools import partial
 from random import Random
 
 from argosy.testbed.namespaces import inside
+from argosy.testbed.priority import ahead
 
 TUNSETIFF, TUNSETOFFLOAD = 0x400454CA, 0x400454D0
 IFF_TAP, IFF_NO_PI, IFF_VNET_HDR = 0x0002, 0x1000, 0x4000
@@ -35,8 +36,12 @@ class DelayLine:
         self.handles = [inside([space], partial(_tap, name))[0] for space, name in ends]
         self.seconds, self.lost, self.random = seconds, lost, Random(seed)
         self.wake, self.alarm = os.pipe()
-        self.thread = threading.Thread(target=self._carry, daemon=True)
+        self.thread = threading.Thread(target=self._run, daemon=True)
         self.thread.start()
+
+    def _run(self) -> None:
+        with ahead():  # a frame that is late is a longer cable
+            self._carry()
 
     def _carry(self) -> None:
         first, second = self.handles
