@@ -30,7 +30,7 @@ def dump(folder: Path, rank: int, done: Mapping[str, int], waiting: tuple[str, i
     def add(group: str, sequence: int, at: int) -> None:
         entries.append(
             {
-                "pg_id": int(group),
+                "pg_id": names(rank).index(group),  # the rank's own number of it
                 "process_group": [group, "pairs"],
                 "collective_seq_id": sequence,
                 "p2p_seq_id": 0,
@@ -60,7 +60,11 @@ def dump(folder: Path, rank: int, done: Mapping[str, int], waiting: tuple[str, i
         "pg_config": {
             group: {"name": group, "desc": "pairs", "ranks": list(GROUPS[group])} for group in names(rank)
         },
-        "pg_status": status,
+        # As torch writes JSON: by the rank's own number, and numbers as texts.
+        "pg_status": {
+            str(names(rank).index(group)): {key: str(value) for key, value in told.items()}
+            for group, told in status.items()
+        },
         "entries": entries,
         "rank": rank,
     }

@@ -95,7 +95,11 @@ def _recording(path: Path, found: Mapping[Any, Any], problems: list[Problem]) ->
         rank = int(named[1]) if named else None
     told = found.get("pg_status")
     status = {
-        _text(group): {_text(key): value for key, value in list(each.items())[:20] if type(value) is int}
+        _text(group): {
+            _text(key): number
+            for key, value in list(each.items())[:20]
+            if (number := _number(value)) is not None
+        }
         for group, each in (list(told.items())[:100_000] if isinstance(told, dict) else ())
         if isinstance(each, dict)
     }
@@ -114,7 +118,7 @@ def _completed(entry: dict[str, Any], status: Mapping[str, Mapping[str, int]]) -
     """gloo never sets an entry's state: there the group's last completed collective tells (torch 2.13)."""
     if not entry["name"].startswith("gloo:") or entry["point_to_point"] or entry["state"] != "scheduled":
         return entry
-    last = status.get(entry["group"], {}).get("last_completed_collective", -1)
+    last = status.get(entry["pg_id"], {}).get("last_completed_collective", -1)
     return {**entry, "state": "completed"} if 0 < entry["sequence"] <= last else entry
 
 
@@ -130,6 +134,9 @@ def _entry(each: Mapping[Any, Any], groups: Mapping[str, tuple[int, ...]]) -> di
     state = each.get("state")
     return {
         "group": group,
+        "pg_id": _text(
+            each.get("pg_id", group)
+        ),  # the rank's own number of the group, by which its status goes
         "sequence": sequence if type(sequence) is int else -1,
         "operation": names.collective(name),
         "name": name[:200],
@@ -148,6 +155,13 @@ def _entry(each: Mapping[Any, Any], groups: Mapping[str, tuple[int, ...]]) -> di
         "ranks": groups.get(group, ()),
         "frames": _frames(each.get("frames")),
     }
+
+
+def _number(value: Any) -> int | None:
+    """A whole number; dumps as JSON have those of a status as texts."""
+    if isinstance(value, str) and re.fullmatch(r"-?\d{1,18}", value):
+        return int(value)
+    return value if type(value) is int else None
 
 
 def _text(value: Any) -> str:
