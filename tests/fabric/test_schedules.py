@@ -204,6 +204,24 @@ def test_bus_bandwidth_exceeds_a_card_only_with_scale_up_links_or_sums_in_switch
     assert 8 * CARD < bus(nodes, ideal(8, 16, link=1e15), "hierarchical") <= 15 * CARD * (1 + 1e-9)
 
 
+@pytest.mark.parametrize(("domains", "members"), [(2, 4), (2, 3), (4, 2), (8, 1), (3, 5)])
+@pytest.mark.parametrize("passes", [1, 2])
+def test_a_ring_is_as_late_as_its_slowest_block(domains, members, passes):
+    """Every block followed from its rank, message after message: how many of its messages leave a domain, at most."""
+    size = domains * members
+    worst = max(
+        sum(
+            (at % size) // members != ((at + 1) % size) // members
+            for at in range(first, first + passes * (size - 1))
+        )
+        for first in range(size)
+    )
+    (step,) = algorithms.ring(algorithms.Group.of(np.arange(size), members), 1.0, passes)
+    assert step.lag.shape == (2, passes * (size - 1))
+    assert int((step.lag[0] // members != step.lag[1] // members).sum()) == worst
+    assert (step.lag[1][:-1] == step.lag[0][1:]).all()  # one goes on where the last one ended
+
+
 EXAMPLE_GROUPS = ((8, 1), (64, 1), (16, 8), (256, 1))
 
 
@@ -213,10 +231,11 @@ EXAMPLE_GROUPS = ((8, 1), (64, 1), (16, 8), (256, 1))
 )
 def test_the_network_of_examples_agrees_with_the_schedule(name):
     """All groups of a layout at once, sprayed: within 2 %; a double tree up to 13 % faster than the network's, an
-    all-to-all up to 6 % slower.
+    all-to-all up to 6 % slower, a ring's small message up to 4 %.
 
-    The network lets every rank of a domain pass a chain's message up and down: the schedule sees that a chain's ends
-    do so once. The schedule hands what goes to another rail to its owner over scale-up links, which shows in the
+    The network, as fitted, leaves out a ring's hop from the last domain back to the first: the schedule sees the slowest
+    block pass it. The network lets every rank of a domain pass a chain's message up and down: the schedule sees that a
+    chain's ends do so once. The schedule hands what goes to another rail to its owner over scale-up links, which shows in the
     protocol that uses least of them. Under hashing and d-mod-k collisions come on top, which the network has as a
     share.
     """
@@ -236,7 +255,7 @@ def test_the_network_of_examples_agrees_with_the_schedule(name):
                 for algorithm, one in found.items():
                     ratio = schedule.seconds(one, network) / float(expected[algorithm])
                     low = 0.87 if algorithm == "double-tree" else 0.98
-                    high = 1.06 if kind == "all_to_all" else 1.02
+                    high = 1.06 if kind == "all_to_all" else 1.04 if algorithm == "ring" else 1.02
                     assert low <= ratio <= high, (kind, algorithm, size, stride, message)
                     checked += 1
     assert checked >= 14

@@ -118,3 +118,23 @@ def test_without_a_link_the_bubble_is_the_textbooks():
     law = wide_area.pipeline_cut(0.0, 1e9, 0.0, 0.1, 0.2, 4, np.array([4, 12]))
     assert law["bubble"] == pytest.approx([3 / 7, 3 / 15])
     assert np.all(law["in_flight"] == 0)
+
+
+@pytest.mark.parametrize(("loss", "per_acknowledgement"), [(0.001, 1), (0.001, 2), (0.01, 1), (0.01, 2)])
+def test_a_lossy_connection_against_a_sawtooth_round_by_round(loss, per_acknowledgement):
+    """A window that grows by 1/b a round and is halved when 1/p segments have gone: segments per round trip."""
+    window, left, sent, rounds = 10.0, 1 / loss, 0.0, 0
+    for round_ in range(200_000):
+        if round_ >= 100_000:
+            sent, rounds = sent + window, rounds + 1
+        left -= window
+        window += 1 / per_acknowledgement
+        if left <= 0:
+            window, left = window / 2, left + 1 / loss
+    law = wide_area.lossy_bandwidth(1000.0, 0.5, loss, per_acknowledgement)
+    assert law == pytest.approx(1000 * sent / rounds / 0.5, rel=0.05)
+
+
+def test_without_loss_the_law_says_nothing():
+    with pytest.raises(ValueError, match="loss"):
+        wide_area.lossy_bandwidth(1000.0, 0.1, 0.0)

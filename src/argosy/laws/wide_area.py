@@ -53,6 +53,22 @@ def cross_site_all_reduce(message_bytes: Array, sites: Array, bandwidth: Array, 
     return 2.0 * (sites - 1) / sites * message_bytes / bandwidth + 2.0 * (sites - 1) * latency
 
 
+def lossy_bandwidth(
+    segment_bytes: Array, round_trip: Array, loss: Array, segments_per_acknowledgement: Array = 2.0
+) -> Array:
+    """Byte/s of one TCP connection whose window losses keep small: segment/RTT √(3 / (2 b p)); `round_trip` in s, `loss`: share
+    p of segments lost, b: segments that one acknowledgement answers (2: delayed acknowledgements).
+
+    Source: M. Mathis, J. Semke, J. Mahdavi, T. Ott, ACM CCR 27(3), 1997, eq. 3. Range: additive increase and halving (Reno),
+    single losses apart from each other, no timeouts: p below some 2 %, and what it gives below the link's own rate. Real
+    stacks lie between b = 1 and b = 2.
+    """
+    require((np.asarray(loss) > 0) & (np.asarray(loss) < 1), "loss must lie in (0, 1)")
+    return plain(
+        np.divide(segment_bytes, round_trip) * np.sqrt(1.5 / np.multiply(segments_per_acknowledgement, loss))
+    )
+
+
 def synchronous_overhead(step_time: Array, synchronisation: Array, overlap: Array = 0.0) -> Array:
     """Share of the lengthened step that waits for the other sites, x/(T + x) with x = max(sync - overlap ×
     T, 0); times in s.

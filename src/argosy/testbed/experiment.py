@@ -11,10 +11,12 @@ import numpy as np
 
 from argosy.testbed import hosts as machine
 from argosy.testbed.comparison import answer, bounded, compared, counted
-from argosy.testbed.fabrics import CARD_BPS, SITE_DELAY_S, Case, Fabric, fabric, one_group, pair
+from argosy.testbed.fabrics import CARD_BPS, GLOO, MPI, SITE_DELAY_S, Case, Fabric, fabric, one_group, pair
+from argosy.testbed.gloo import predict_gloo, run_torch
 from argosy.testbed.hosts import Hosts
 from argosy.testbed.launch import REPEATS, as_plan, run_ranks
 from argosy.testbed.predict import Baseline, Prediction, predict, ring_bytes
+from argosy.testbed.torch_launch import missing
 from argosy.testbed.wiring import BURST_BYTES, MTU, Wiring
 
 BASELINE_BYTES = 4 << 20
@@ -45,7 +47,7 @@ def collectives(
     rows = []
     for one in fabrics:
         say(f"{one.name}: {len(one.cases)} cases on {one.topology.cables.hosts} hosts")
-        rows += measure(one, base, repeats)
+        rows += measure(one, base, repeats, say)
     found = answer(
         comparisons(rows, room["ratio"]),
         _notes(),
@@ -65,7 +67,7 @@ def title(row: Mapping[str, Any]) -> str:
     """A case's name."""
     groups = len(row["groups"])
     name = row["algorithm"].replace("-", " ") + (f", {groups} groups at once" if groups > 1 else "")
-    return f"{row['fabric']}: {name}"
+    return f"{row['fabric']}: {row['library']} {name}"
 
 
 def comparisons(rows: Sequence[Mapping[str, Any]], room: float | None) -> list[dict[str, Any]]:
@@ -152,16 +154,25 @@ def headroom(told: Mapping[str, Any]) -> dict[str, Any]:
     return {"bytes_per_s": got, "asked_bytes_per_s": asked, "ratio": got / asked}
 
 
-def measure(one: Fabric, base: Baseline, repeats: int = REPEATS) -> list[dict[str, Any]]:
-    """All cases of a fabric, run and predicted."""
+def measure(
+    one: Fabric, base: Baseline, repeats: int = REPEATS, say: Callable[[str], None] = lambda line: None
+) -> list[dict[str, Any]]:
+    """All cases of a fabric, run and predicted; those of gloo where torch is there."""
     wiring = Wiring.of(one)
+    by_mpi = [case for case in one.cases if case.library == MPI]
+    by_gloo = [case for case in one.cases if case.library == GLOO]
+    if by_gloo and (what := missing()) is not None:
+        say(f"{one.name}: gloo left out: {what}")
+        by_gloo = []
     with Hosts(wiring) as hosts:
-        found = run_ranks(one, hosts, as_plan(one, one.cases), repeats)
+        found = run_ranks(one, hosts, as_plan(one, by_mpi), repeats)
         prefix = hosts.prefix
-    return [
-        _row(wiring, case, predict(one, case, base), row, prefix, repeats)
-        for case, row in zip(one.cases, found, strict=True)
-    ]
+        found += run_torch(one, hosts, by_gloo, repeats) if by_gloo else []
+    rows = []
+    for case, row in zip([*by_mpi, *by_gloo], found, strict=True):
+        predicted = (predict if case.library == MPI else predict_gloo)(one, case, base)
+        rows.append(_row(wiring, case, predicted, row, prefix, repeats))
+    return rows
 
 
 def _row(
@@ -183,6 +194,7 @@ def _row(
     bound = predicted.latency_s <= BANDWIDTH_BOUND * predicted.seconds
     return {
         "fabric": wiring.fabric.name,
+        "library": case.library,
         "algorithm": case.algorithm,
         "bytes": case.bytes,
         "ranks": case.ranks,
@@ -202,6 +214,7 @@ def _row(
         },
         "ring_bytes": ring_counters(wiring, case, sent),
         "dropped_packets": dropped,
+        "retransmitted_segments": row["retransmitted"],
         "hot_link": {
             "measured": link_name(wiring, hottest),
             "predicted": [link_name(wiring, link) for link in predicted.hot],
@@ -247,11 +260,13 @@ def _on_loopback(fabrics: Sequence[Fabric], repeats: int, reason: str, short: bo
     """The same collectives between plain processes: sums are checked, times say nothing of a fabric."""
     rows = []
     for one in fabrics:
-        found = run_ranks(one, None, as_plan(one, one.cases), repeats)
-        for case, row in zip(one.cases, found, strict=True):
+        cases = [case for case in one.cases if case.library == MPI]
+        found = run_ranks(one, None, as_plan(one, cases), repeats)
+        for case, row in zip(cases, found, strict=True):
             rows.append(
                 {
                     "fabric": one.name,
+                    "library": case.library,
                     "algorithm": case.algorithm,
                     "bytes": case.bytes,
                     "ranks": case.ranks,

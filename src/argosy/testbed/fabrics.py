@@ -18,6 +18,9 @@ MOST_RANKS = 16  # processes of one machine; more would measure its cores
 CARD_BPS = 400e9
 SCALE = 4000.0  # 400 Gb/s becomes 100 Mb/s: two cores forward several times that (`experiment.headroom`)
 FLEET_BPS = 400e6  # of all cards of a scenario's fleet together: messages inside hosts take cores too
+MPI, GLOO = "MPI", "gloo"
+LOSS, LOSS_DELAY_S = 0.01, 0.01  # of the lossy cable: share of packets, seconds one way
+LOSS_BAR = 0.5  # the law of lossy connections is one of averages, and knows delayed acknowledgements or none
 SITE_DELAY_S = 0.02  # one way between two sites: 40 ms there and back, some 4,000 km of fibre
 
 
@@ -25,7 +28,8 @@ SITE_DELAY_S = 0.02  # one way between two sites: 40 ms there and back, some 4,0
 class Case:
     """One collective: `algorithm` (a name of `fabric.algorithms.ALGORITHMS["all_reduce"]`) over `bytes`, in `groups` that
     talk at once (accelerators each). `domain`: accelerators whose ring comes first in `hierarchical-serial`; None: a
-    host's. `bar`: how far predicted ÷ measured − 1 may be from 0 where bandwidth is what takes the time.
+    host's. `bar`: how far predicted ÷ measured − 1 may be from 0 where bandwidth is what takes the time. `library`: MPI, or
+    gloo with `ring` or `hierarchical` (rings in the domain and across).
     """
 
     algorithm: str
@@ -33,6 +37,7 @@ class Case:
     groups: tuple[tuple[int, ...], ...]
     domain: int | None = None
     bar: float = 0.1
+    library: str = MPI
 
     @property
     def ranks(self) -> int:
@@ -97,13 +102,18 @@ def _flat(size: int) -> Fabric:
         Case("ring", size, everyone),
         Case("tree", size // 4, everyone),
         Case("double-tree", size, everyone),
+        Case("ring", size, everyone, library=GLOO),
     )
     return Fabric("flat", build(design), 1, cases)
 
 
 def _rail(size: int) -> Fabric:
     design = Design("rail-only", 4, 2, 4, CARD_BPS)
-    cases = (Case("ring", size, one_group(8)), Case("hierarchical-serial", size, one_group(8)))
+    cases = (
+        Case("ring", size, one_group(8)),
+        Case("hierarchical-serial", size, one_group(8)),
+        Case("hierarchical", size, one_group(8), library=GLOO),
+    )
     return Fabric("rail", build(design), 2, cases)
 
 
@@ -116,7 +126,11 @@ def _leaf_spine(over: float) -> Topology:
 
 
 def _oversubscribed(size: int) -> Fabric:
-    cases = (Case("ring", size, one_group(8)), Case("ring", size // 2, strided(8, 4)))
+    cases = (
+        Case("ring", size, one_group(8)),
+        Case("ring", size // 2, strided(8, 4)),
+        Case("ring", size // 2, strided(8, 4), library=GLOO),
+    )
     return Fabric("oversubscribed", _leaf_spine(2.0), 1, cases)
 
 
@@ -125,7 +139,7 @@ def _degraded(size: int) -> Fabric:
     topology = build(Design("fat-tree", 8, 1, 4, CARD_BPS, tiers=2))
     whole = Fabric("degraded", topology, 1, ())
     up = whole.routes().paths(np.array([1]), np.array([2]), "static").links[1]
-    cases = (Case("ring", size, one_group(8)),)
+    cases = (Case("ring", size, one_group(8)), Case("ring", size, one_group(8), library=GLOO))
     return Fabric("degraded", topology, 1, cases, degraded={int(up) // 2: 0.5})
 
 
@@ -144,8 +158,18 @@ def _two_sites(size: int) -> Fabric:
     cases = (
         Case("ring", size, one_group(8)),
         Case("hierarchical-serial", size // 2, one_group(8), domain=4),
+        Case("hierarchical", size, one_group(8), domain=4, library=GLOO),
     )
     return Fabric("two-sites", topology, 1, cases, delay_s={far: SITE_DELAY_S})
+
+
+def _lossy(size: int) -> Fabric:
+    """Two hosts; the cable of the second is long and loses packets, so that losses and not its rate hold connections back."""
+    cases = (
+        Case("ring", size, one_group(2), bar=LOSS_BAR),
+        Case("ring", size, one_group(2), bar=LOSS_BAR, library=GLOO),
+    )
+    return replace(pair(), name="lossy", cases=cases, delay_s={1: LOSS_DELAY_S}, loss={1: LOSS})
 
 
 BUILDERS = {
@@ -154,6 +178,7 @@ BUILDERS = {
     "oversubscribed": _oversubscribed,
     "degraded": _degraded,
     "two-sites": _two_sites,
+    "lossy": _lossy,
 }
 
 

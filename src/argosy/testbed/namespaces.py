@@ -57,3 +57,14 @@ def counters(namespaces: Sequence[str]) -> dict[str, dict[str, tuple[int, int]]]
         return {name: (int(numbers[8]), int(numbers[11])) for name, numbers in parts}
 
     return dict(zip(namespaces, inside(namespaces, read), strict=True))
+
+
+def retransmitted(namespaces: Sequence[str]) -> dict[str, int]:
+    """TCP segments sent again, by namespace."""
+
+    def read(_: str) -> int:
+        lines = Path("/proc/thread-self/net/snmp").read_text(encoding="ascii").splitlines()
+        names, numbers = (line.split() for line in lines if line.startswith("Tcp:"))
+        return int(numbers[names.index("RetransSegs")])
+
+    return dict(zip(namespaces, inside(namespaces, read), strict=True))

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from argosy.fabric.network import Level, Pair, TieredNetwork
+from argosy.fabric.routing import Routes
 from argosy.fabric.schedule import Schedule, schedule
 from argosy.fabric.topologies import DesignError
 from argosy.fabric.wires import Wires
+from argosy.laws.wide_area import lossy_bandwidth
 from argosy.testbed.fabrics import Case, Fabric
+from argosy.testbed.wiring import MTU
 
 PIECES = 64  # on each tree, at most: of what is pipelined
 PIECE_BYTES = (
@@ -18,6 +22,8 @@ PIECE_BYTES = (
 )  # at least: smaller ones cost cores, and those under way have to fill a long cable (500 kB)
 AT_ONCE = 16  # pieces under way on both trees: 8 each, as NCCL's buffers hold (NCCL_STEPS); more would only queue up
 SLICES = 4  # messages under way in a ring's round: slices of its blocks, over all rings
+SEGMENT_BYTES = MTU - 52  # headers of IP and TCP, with time stamps
+SEGMENTS_PER_ACKNOWLEDGEMENT = 2.0  # Linux delays them
 HOT = 0.02  # links within this of the busiest are as hot
 
 
@@ -45,25 +51,57 @@ class Prediction:
 
 
 def wires_of(fabric: Fabric, domain: int | None = None) -> Wires:
-    """The fabric's wires at their scaled rates. Inside a host messages cross its loopback, which is taken to cost no
-    time; inside a larger `domain` they cross the hosts' own cards, which are then its ports.
+    """The fabric's wires at their scaled rates, lossy cables at what one connection gets through them. Inside a host messages
+    cross its loopback, which is taken to cost no time; inside a larger `domain` they cross the hosts' own cards, which are
+    then its ports.
     """
     size = domain or fabric.accelerators
     found = fabric.routes()
     card = float(found.graph.rate[found.graph.endpoints.up].min()) / 8
     wires = Wires.of(fabric.topology, size, card if size > fabric.accelerators else np.inf)
-    return replace(wires, found=found)
+    return replace(wires, found=lossy(fabric, found))
 
 
-def predict(fabric: Fabric, case: Case, baseline: Baseline) -> Prediction:
-    """Seconds and loads of a case. DesignError where the algorithm does not fit its groups."""
+def lossy(fabric: Fabric, found: Routes) -> Routes:
+    """The routes with cables that lose packets at the rate to which the losses hold one connection (Mathis et al.), where that
+    is below their own. The round trip is the cable's own: at such rates no queue forms.
+    """
+    rate = found.graph.rate.copy()
+    for cable, lost in fabric.loss.items():
+        trip = 2 * fabric.delay_s.get(cable, 0.0)
+        if lost and trip:
+            held = 8 * lossy_bandwidth(SEGMENT_BYTES, trip, lost, SEGMENTS_PER_ACKNOWLEDGEMENT)
+            rate[2 * cable : 2 * cable + 2] = np.minimum(rate[2 * cable : 2 * cable + 2], held)
+    return replace(found, graph=replace(found.graph, rate=rate))
+
+
+def predict(fabric: Fabric, case: Case, baseline: Baseline, kind: str = "all_reduce") -> Prediction:
+    """Seconds and loads of a case of a `kind` of collective (`case.algorithm` is one of that kind). DesignError where the
+    algorithm does not fit its groups.
+    """
     wires = wires_of(fabric, case.domain)
+    piece_s = 1 / piece_count(fabric, case) / (_card(fabric) * baseline.share)
+    return predict_phase(fabric, wires, kind, case.bytes, case.groups, baseline, case.algorithm, piece_s)
+
+
+def predict_phase(
+    fabric: Fabric,
+    wires: Wires,
+    kind: str,
+    message: float,
+    groups: Sequence[Sequence[int]],
+    baseline: Baseline,
+    algorithm: str = "ring",
+    piece_s: float = 0.0,
+) -> Prediction:
+    """Seconds and loads of a collective of `kind` over `message` bytes in all of `groups` at once. `piece_s`: seconds per byte
+    that is passed on as one piece in a tree.
+    """
     sizes, delays = levels(fabric)
     network = _network(sizes, wires.accelerators)
-    found = schedule(wires, network, "all_reduce", case.algorithm, case.bytes, np.array(case.groups))
+    found = schedule(wires, network, kind, algorithm, message, np.array(groups))
     if found is None:
-        raise DesignError(f"{case.algorithm} does not fit groups {case.groups} of {fabric.name}")
-    piece_s = 1 / piece_count(fabric, case) / (_card(fabric) * baseline.share)
+        raise DesignError(f"{algorithm} does not fit groups {groups} of {fabric.name}")
     latency = _latency(found, np.array(delays) + baseline.message_s, piece_s)
     wire = found.wire_s(baseline.share, baseline.share)
     carried = link_bytes(wires, found, fabric.accelerators)

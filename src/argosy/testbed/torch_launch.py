@@ -250,7 +250,7 @@ class Job:
         for path in paths:
             if text := path.read_text(encoding="utf-8", errors="replace").strip():
                 texts.append(f"[{path.name}] {text[-TAIL // 3 :]}")
-        return "\n".join(texts)[:TAIL] or "the logs are empty"
+        return "\n".join(texts)[:TAIL] or f"the logs are empty; ranks that started: {sorted(self.ranks())}"
 
 
 def _free_port() -> int:

@@ -101,14 +101,21 @@ class _Rank:
         self._wait(self.world.Ibarrier())
         wrong = self._largest(0.0 if right else 1.0)
         after = self._counters()
-        return {"times_s": times, "right": wrong == 0.0, "before": before, "after": after}
+        return {
+            "times_s": times,
+            "right": wrong == 0.0,
+            "before": before[0] if before else None,
+            "after": after[0] if after else None,
+            "retransmitted": after[1] - before[1] if after and before else 0,
+        }
 
-    def _counters(self) -> Any:
+    def _counters(self) -> tuple[Any, int] | None:
+        """Bytes by namespace and interface, and TCP segments sent again by all; of rank 0 alone."""
         if self.me or not self.plan["counted"]:
             return None
-        from argosy.testbed.namespaces import counters
+        from argosy.testbed.namespaces import counters, retransmitted
 
-        return counters(self.plan["counted"])
+        return counters(self.plan["counted"]), sum(retransmitted(self.plan["counted"]).values())
 
     def _exchange(self, case: dict[str, Any]) -> dict[str, Any]:
         """Rank 0 sends to rank 1: a small message there and back, then large ones with a small answer."""
