@@ -34,8 +34,9 @@ STRIKE, UPGRADE = range(2)
     PREEMPTIONS,
     FAILURES,
     OUTSIDE_SECONDS,  # of requests that found no replica to take them, and wait at the client
-) = range(5, 18)
-BOOK = 18
+    EVICTED_TOKENS,  # of prefixes that were at the replica, and had to make room
+) = range(5, 19)
+BOOK = 19
 
 _F, _I = np.float64, np.int64
 
@@ -47,11 +48,11 @@ def _record(floats: str, integers: str) -> np.dtype:
 
 REQUEST = _record(
     "arrival first finish home",
-    "input output prefix priority stage prompt rest left cached replica next tries end order",
+    "input output prefix priority stage prompt rest left cached replica next tries end order block first_block blocks",
 )
 """A request. `prompt`: tokens to be seen before its next token (input, after a preemption with what was generated), `left`: those
 not yet seen, `rest`: tokens to come after the one that the prompt gives; `next`: behind it in its list (-1: none); `home`: 0–1,
-where its prefix lies in the pool."""
+where its prefix lies in the pool; its prefix is `blocks` of `block` tokens, whose reuse distances begin at `first_block`."""
 
 REPLICA = _record(
     "start step slope share kv pending claimed work since looked upgrade_s",
@@ -63,7 +64,7 @@ seen, `claimed`: what both may come to hold. `clock` counts its decode iteration
 
 POOL = _record(
     "kv_capacity kv_per_sequence tokens_per_step slots expected_output inside inside_since",
-    "first count initial least most chunk least_chunk max_batch evicts mixed prefill_only spares turn low_since_tick",
+    "first count initial least most chunk least_chunk max_batch evicts mixed prefill_only spares turn low_since_tick up",
 )
 """A pool: its replicas are `count` from `first` on, `initial` of them up at the start and `least` to `most` wanted by the
 autoscaler, which reckons with `slots` requests in each. `evicts`: admits by what is held now and preempts, else by what may be
@@ -89,11 +90,13 @@ def places(count: int) -> int:
 
 
 def empty_world(
-    settings: np.ndarray, pools: np.ndarray, requests: np.ndarray, planned: np.ndarray, marks: np.ndarray, ticks: int
+    settings: np.ndarray, pools: np.ndarray, requests: np.ndarray, planned: np.ndarray, marks: np.ndarray,
+    reuse: np.ndarray, ticks: int,
 ) -> dict[str, np.ndarray]:  # fmt: skip
     """The arrays of one run; sets the replicas' pools and the places of their heaps. See `serving_views`.
 
-    `marks`: times in order at which the books are copied; the run lasts until the last of them at least.
+    `marks`: times in order at which the books are copied; the run lasts until the last of them at least. `reuse`: distances of
+    the requests' blocks (see `serving.traffic.Reuse`).
     """
     total = int(pools["count"].sum())
     pools["first"] = np.cumsum(pools["count"]) - pools["count"]
@@ -111,7 +114,7 @@ def empty_world(
         "load": np.full((len(pools), size), np.inf), "load_winner": np.zeros((len(pools), size), np.int64),
         "queue_first": np.full((total, classes), -1, np.int64), "queue_last": np.full((total, classes), -1, np.int64),
         "delayed_at": np.zeros(delayed), "delayed_item": np.zeros(delayed, np.int64), "delayed_size": np.zeros(1, np.int64),
-        "marks": marks, "marked": np.zeros((len(marks) * len(pools), BOOK)),
+        "reuse": reuse, "marks": marks, "marked": np.zeros((len(marks) * len(pools), BOOK)),
         "book": np.zeros((len(pools), BOOK)), "series": np.zeros(ticks * len(pools), SERIES),
         "desired": np.zeros((len(pools), int(settings["delay_ticks"][0]) + 1), np.int64),
     }  # fmt: skip

@@ -50,6 +50,7 @@ def set_state(w, r, state, now):  # type: ignore[no-untyped-def]
     one = v.replicas(w)[r]
     v.book(w)[one.pool, one.state] += now - one.since
     one.since = now
+    v.pools(w)[one.pool].up += (state == UP) - (one.state == UP)
     one.state = state
     show_load(w, r)
 

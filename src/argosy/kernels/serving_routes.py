@@ -7,7 +7,14 @@ import numpy as np
 from argosy.kernels import serving_views as v
 from argosy.kernels import tournament
 from argosy.kernels.compiled import compiled
-from argosy.kernels.serving_records import LEAST_WORK, POWER_OF_TWO, PREFIX_AWARE, ROUND_ROBIN, UP
+from argosy.kernels.serving_records import (
+    EVICTED_TOKENS,
+    LEAST_WORK,
+    POWER_OF_TWO,
+    PREFIX_AWARE,
+    ROUND_ROBIN,
+    UP,
+)
 from argosy.kernels.streams import uniform
 
 _CHOICES, _HITS = 1, 2  # streams of random numbers
@@ -88,10 +95,33 @@ def _by_prefix(w, q, p):  # type: ignore[no-untyped-def]
 
 @compiled()
 def _cached(key, w, q, r):  # type: ignore[no-untyped-def]
-    """Prompt tokens found at replica `r`: the whole prefix at its home, elsewhere the part that all replicas hold."""
+    """Prompt tokens found at replica `r`: the prefix at its home, as far as it is kept; the part that all replicas hold."""
     request, p = v.requests(w)[q], v.replicas(w)[r].pool
     if v.settings(w)[0].router == PREFIX_AWARE:
         whole = r == _home(w, q, p)
     else:  # a router that does not look finds the home by chance
         whole = uniform(key, _HITS, q * 8 + request.tries) * v.pools(w)[p].count < 1.0
-    return request.prefix if whole else int(request.prefix * v.settings(w)[0].everywhere)
+    common = int(request.prefix * v.settings(w)[0].everywhere)
+    if not whole:
+        return common
+    kept = max(_kept(w, q, r), common)
+    v.book(w)[p, EVICTED_TOKENS] += request.prefix - kept
+    return kept
+
+
+@compiled()
+def _kept(w, q, r):  # type: ignore[no-untyped-def]
+    """Tokens of the prefix that the memory left over at replica `r` still holds.
+
+    The traffic's reuse distances are those of one cache; what came between is spread over the replicas that take requests.
+    """
+    request, one = v.requests(w)[q], v.replicas(w)[r]
+    pool = v.pools(w)[one.pool]
+    if request.blocks == 0:
+        return request.prefix
+    room = pool.kv_capacity - (one.kv + one.pending if pool.evicts else one.claimed)
+    room *= max(pool.up, 1)
+    found = 0
+    while found < request.blocks and v.reuse(w)[request.first_block + found] <= room:
+        found += 1
+    return min(found * request.block, request.prefix)

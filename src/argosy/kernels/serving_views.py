@@ -26,6 +26,7 @@ delayed_at = line(
 delayed_item = line("delayed_item", np.int64)
 delayed_size = line("delayed_size", np.int64)
 book = table("book", np.float64)  # (pools, BOOK)
+reuse = line("reuse", np.float64)  # tokens that lie in front of a block when it is used again
 marks = line("marks", np.float64)  # times at which the books are copied, in order
 marked = table("marked", np.float64)  # (marks · pools, BOOK) the books then
 series = line("series", s.SERIES)

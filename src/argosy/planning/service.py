@@ -58,11 +58,14 @@ def traces(given: Serving, seeds: tuple[int, ...]) -> list[Requests]:
     traffic = given.traffic
     if traffic.trace is not None:
         named = read_trace(Path(traffic.trace), given.name, given.longest)
+        if not given.prefix_cache.eviction:
+            named = replace(named, reuse=None)
         return [named.faster(traffic.speed)] * len(seeds)
     assert traffic.rate is not None and traffic.input is not None and traffic.output is not None
     shape = Synthetic(
         traffic.rate, traffic.cv, _shapes(traffic.input), _shapes(traffic.output), traffic.diurnal,
         traffic.prefix_share, traffic.priorities, longest=given.longest or 2**31,
+        prefix_reuse_s=traffic.prefix_reuse if given.prefix_cache.eviction else None,
     )  # fmt: skip
     horizon = traffic.duration
     if horizon is None:

@@ -77,7 +77,7 @@ def token_prices(sized: Sized, asked: Service, whole: int, usd_per_gpu_s: float)
 
     Prompts bear the iterations' time that they add, answers the rest; idle, spare, warming and lost time in proportion.
     """
-    prompt_s = answer_s = held = inputs = outputs = computed = cached = 0.0
+    prompt_s = answer_s = held = inputs = outputs = computed = cached = evicted = 0.0
     for run in sized.runs:
         kept = good(run, asked.wanted)
         inputs += float(run.requests.input_tokens[kept].sum())
@@ -89,6 +89,7 @@ def token_prices(sized: Sized, asked: Service, whole: int, usd_per_gpu_s: float)
             held += gpus * run.held_s(number)
             computed += float(book[records.PROMPT_TOKENS])
             cached += float(book[records.CACHED_TOKENS])
+            evicted += float(book[records.EVICTED_TOKENS])
         held += (whole - sized.gpus) * run.requests.horizon_s
     usd = held * usd_per_gpu_s
     share = prompt_s / max(prompt_s + answer_s, 1e-12)
@@ -103,6 +104,7 @@ def token_prices(sized: Sized, asked: Service, whole: int, usd_per_gpu_s: float)
         "usd_per_gpu_hour": usd_per_gpu_s * 3600.0,
         "cache": {
             "hit_share": cached / (cached + computed) if computed else 0.0,
+            "evicted_share": evicted / (cached + computed) if computed else 0.0,
             "saved_gpu_s": saved_s / len(sized.runs),
             "usd_per_million_input_tokens_without": million * share * without / inputs if inputs else None,
         },

@@ -116,6 +116,8 @@ def _money(entry: Mapping[str, Any]) -> str:
     if cost["cache"]["hit_share"]:
         without = write.significant(cost["cache"]["usd_per_million_input_tokens_without"])
         text += f"; the cache finds {write.percent(cost['cache']['hit_share'])} of the prompts, without it ${without} in"
+    if cost["cache"]["evicted_share"]:
+        text += f"; {write.percent(cost['cache']['evicted_share'])} of the prompts had to make room before they came again"
     return text
 
 

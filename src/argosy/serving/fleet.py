@@ -209,7 +209,8 @@ def simulate(
     ticks = int(settings["stop_s"][0] / tick_s) + 2
     planned = planned_events(failures, pools, float(settings["stop_s"][0]), seed, policy.cold_start_s)
     marks = np.array(MARKS) * requests.horizon_s
-    world = records.empty_world(settings, _pools(requests, pools), rows, planned, marks, ticks)
+    distances = np.zeros(1) if requests.reuse is None else requests.reuse.distance
+    world = records.empty_world(settings, _pools(requests, pools), rows, planned, marks, distances, ticks)
     directory = addresses(world)
     from argosy.kernels.serving_fleet import run_fleet
 
@@ -327,6 +328,9 @@ def _requests(requests: Requests, seed: int) -> np.ndarray:
     rows["prefix"], rows["priority"] = requests.prefix_tokens, requests.priority
     rows["prompt"], rows["rest"] = requests.input_tokens, requests.output_tokens - 1
     rows["first"], rows["next"] = -1.0, -1
+    if requests.reuse is not None:
+        rows["first_block"], rows["blocks"] = requests.reuse.first, requests.reuse.count
+        rows["block"] = requests.reuse.block
     rows["home"] = np.random.default_rng([seed, 7]).random(len(requests))
     return rows
 

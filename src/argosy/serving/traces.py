@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from argosy.serving.traffic import Requests
+from argosy.serving.traffic import Requests, Reuse
 from argosy.spec.problems import Problem, ScenarioError, suggest
 
 BLOCK = 512
@@ -120,15 +120,16 @@ def read_trace(path: Path, model: str | None = None, longest: int | None = None)
             [Problem(str(path), 1, 1, "", f"is no CSV text: {error}", "write UTF-8")]
         ) from None
     faults.raise_all()
-    arrival, prompt, answer, prefix, priority, models = columns
+    arrival, prompt, answer, prefix, priority, models, hashes = columns
     if not arrival:
         raise ScenarioError(
             [Problem(str(path), 1, 1, "", "has no requests", "write a line for each request")]
         )
     at = np.array(arrival) - (arrival[0] if arrival[0] > 1e8 else 0.0)
+    answers = np.array(answer, np.int64)
     requests = Requests(
-        at, np.array(prompt, np.int64), np.array(answer, np.int64), np.array(prefix, np.int64),
-        np.array(priority, np.int64), float(at[-1]) if at[-1] > 0 else 1.0,
+        at, np.array(prompt, np.int64), answers, np.array(prefix, np.int64), np.array(priority, np.int64),
+        float(at[-1]) if at[-1] > 0 else 1.0, _reuse(hashes, answers),
     )  # fmt: skip
     if model is not None and any(models):
         kept = np.array([each == model for each in models])
@@ -141,7 +142,7 @@ def read_trace(path: Path, model: str | None = None, longest: int | None = None)
 
 
 def _columns(file: Any, path: Path, faults: _Faults, longest: int | None) -> tuple[list[Any], ...]:
-    kept: tuple[list[Any], ...] = ([], [], [], [], [], [])
+    kept: tuple[list[Any], ...] = ([], [], [], [], [], [], [])
     before = -np.inf
     seen: set[Any] = set()
     for line, fields, row, form in _rows(file, path):
@@ -166,7 +167,8 @@ def _columns(file: Any, path: Path, faults: _Faults, longest: int | None) -> tup
             faults.add(line, place.column(form.prompt), form.prompt, message, instead)
         if faults.count:
             continue
-        values = (at, prompt, answer, min(prefix, prompt), urgency, str(row.get(form.model) or ""))
+        blocks = row.get(form.prefix) if form.prefix else None
+        values = (at, prompt, answer, min(prefix, prompt), urgency, str(row.get(form.model) or ""), blocks)
         for column, value in zip(kept, values, strict=True):
             column.append(value)
     return kept
@@ -267,10 +269,30 @@ def _prefix(
     if given in (None, ""):
         return 0
     if isinstance(given, list):
+        if not all(isinstance(block, int | str) and not isinstance(block, bool) for block in given):
+            faults.add(
+                line, 1, form.prefix, "has an id that is no whole number", "write a list such as [0, 1, 2]"
+            )
+            return 0
         hits = next((number for number, block in enumerate(given) if block not in seen), len(given))
         seen.update(given)
         return hits * form.prefix_block
     return (_length(row, form.prefix, line, place, faults, 0) or 0) * form.prefix_block
+
+
+def _reuse(hashes: list[Any], answers: np.ndarray) -> Reuse | None:
+    """How far apart the uses of every prompt's blocks are, where the trace names these."""
+    if not any(isinstance(each, list) and each for each in hashes):
+        return None
+    from argosy.kernels.reuse import reuse_distances
+
+    lists = [each if isinstance(each, list) else [] for each in hashes]
+    numbers: dict[Any, int] = {}
+    flat = [numbers.setdefault(block, len(numbers)) for blocks in lists for block in blocks]
+    count = np.array([len(each) for each in lists], np.int64)
+    first = np.concatenate([[0], np.cumsum(count)])
+    distance = reuse_distances(np.array(flat, np.int64), first, answers, float(BLOCK))
+    return Reuse(distance, first[:-1], count, np.full(len(lists), BLOCK, np.int64))
 
 
 def write_trace(path: Path, requests: Requests) -> None:

@@ -10,9 +10,26 @@ DAY_S = 86400.0
 
 
 @dataclass(frozen=True)
+class Reuse:
+    """What a cache must hold so that a prompt's leading blocks are found: `distance` (tokens, all requests' blocks in a row),
+    those of request i being `count[i]` from `first[i]` on, of `block[i]` tokens each. By the whole traffic, as one LRU cache.
+    """
+
+    distance: np.ndarray
+    first: np.ndarray
+    count: np.ndarray
+    block: np.ndarray
+
+    def where(self, kept: np.ndarray) -> Reuse:
+        """Of the requests that a mask keeps; distances stay those of the whole traffic."""
+        return replace(self, first=self.first[kept], count=self.count[kept], block=self.block[kept])
+
+
+@dataclass(frozen=True)
 class Requests:
     """Requests in order of arrival: seconds, tokens of prompt and answer, those of the prompt's prefix that an unlimited
-    cache would hold, and the priority class (0 first). `horizon_s`: the time that they stand for.
+    cache would hold, and the priority class (0 first). `horizon_s`: the time that they stand for. `reuse`: how far apart the uses
+    of prefixes are, where that is known; without, no cache gives one up.
     """
 
     arrival_s: np.ndarray
@@ -21,6 +38,7 @@ class Requests:
     prefix_tokens: np.ndarray
     priority: np.ndarray
     horizon_s: float
+    reuse: Reuse | None = None
 
     def __len__(self) -> int:
         return len(self.arrival_s)
@@ -51,6 +69,7 @@ class Requests:
             self,
             arrival_s=self.arrival_s[kept], input_tokens=self.input_tokens[kept], output_tokens=self.output_tokens[kept],
             prefix_tokens=self.prefix_tokens[kept], priority=self.priority[kept],
+            reuse=None if self.reuse is None else self.reuse.where(kept),
         )  # fmt: skip
 
     def faster(self, factor: float) -> Requests:
@@ -70,7 +89,7 @@ class LengthShape:
 @dataclass(frozen=True)
 class Synthetic:
     """Traffic by numbers: mean rate and its spread, mixes of prompts and answers, 24 hourly factors, shares of prefixes and
-    priorities.
+    priorities. `prefix_reuse_s`: mean time between two uses of a prefix (exponential); None: no prefix is given up.
     """
 
     rate_per_s: float
@@ -81,6 +100,7 @@ class Synthetic:
     prefix_share: float = 0.0
     priorities: tuple[float, ...] = ()
     longest: int = 2**31
+    prefix_reuse_s: float | None = None
 
 
 def made(shape: Synthetic, horizon_s: float, seed: int = 0, most: int | None = None) -> Requests:
@@ -112,7 +132,24 @@ def made(shape: Synthetic, horizon_s: float, seed: int = 0, most: int | None = N
         shares = np.asarray(shape.priorities) / sum(shape.priorities)
         classes = stream.choice(len(shares), len(at), p=shares)
     full = most is not None and count == most and len(at) == most
-    return Requests(at, prompts, answers, prefix, classes, float(at[-1]) if full and len(at) else horizon_s)
+    reuse = _reuse(shape, prompts, answers, prefix, seed)
+    return Requests(
+        at, prompts, answers, prefix, classes, float(at[-1]) if full and len(at) else horizon_s, reuse
+    )
+
+
+def _reuse(
+    shape: Synthetic, prompts: np.ndarray, answers: np.ndarray, prefix: np.ndarray, seed: int
+) -> Reuse | None:
+    """A prefix is used again after an exponential time, in which others fill the cache with all that is new to it: the
+    approximation of Che, Tung and Wang (IEEE JSAC 20, 1305, 2002), a time that every entry of an LRU cache survives.
+    """
+    if shape.prefix_reuse_s is None or not len(prompts) or not prefix.any():
+        return None
+    after = np.random.default_rng([seed, 5]).exponential(shape.prefix_reuse_s, len(prompts))
+    filled = shape.rate_per_s * float((prompts - prefix + answers).mean())
+    once = np.arange(len(prompts))
+    return Reuse(after * filled + prefix, once, np.ones_like(once), np.maximum(prefix, 1))
 
 
 def _gaps(stream: np.random.Generator, count: int, cv: float) -> np.ndarray:

@@ -71,6 +71,12 @@ class Traffic(Section):
         "share of a prompt that an unlimited prefix cache would hold",
         "assumption: no prefixes are shared",
     )
+    prefix_reuse: Seconds | None = setting(
+        None,
+        "mean time between two uses of a prefix, in which others fill the cache (a trace with hash_ids says it itself)",
+        "assumption: no prefix has to make room",
+        gt=0,
+    )
     priorities: tuple[float, ...] = setting(
         tuple, "shares of the priority classes, the most urgent first", "one class"
     )
@@ -204,6 +210,11 @@ class PrefixCache(Section):
 
     everywhere: Fraction = setting(
         0.0, "share of a prefix that every replica holds, such as a system prompt", "assumption: none"
+    )
+    eviction: bool = setting(
+        True,
+        "prefixes make room where the KV memory that running requests leave over is full, the least recently used first",
+        "as engines do",
     )
     affinity: float = setting(
         2.0,
