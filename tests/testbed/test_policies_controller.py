@@ -9,7 +9,7 @@ import pytest
 from argosy.testbed.hosts import TestbedError
 from argosy.testbed.policies import controller, timers
 from argosy.testbed.policies.controller import Controller
-from argosy.testbed.policies.failures import Strike
+from argosy.testbed.policies.failures import Strike, strikes
 from argosy.testbed.policies.settings import ELASTIC, RESTART, SWAP, Settings
 from argosy.testbed.policies.upgrade import Upgrade
 
@@ -222,15 +222,18 @@ def test_a_host_whose_heartbeats_stop_is_replaced_though_it_lives(tmp_path):
     assert machines.step == 200
 
 
-def test_a_rolling_upgrade_keeps_three_of_four(tmp_path):
+def test_a_rolling_upgrade_keeps_three_of_four_and_a_pause_keeps_all(tmp_path):
     one = replace(BASE, policy=ELASTIC, spares=0, steps=1_500)
     machines = Pretended(one)
-    run = Upgrade(machines, one, tmp_path / "run", 30.0, 0.02).go()
+    run = Upgrade(machines, one, tmp_path / "run", 30.0, 0.02, 0.1).go()
     assert machines.versions == {0: 2, 1: 2, 2: 2, 3: 2}
     assert min(count for _, count in run.capacity) == 3
     assert run.capacity[-1][1] == 4
     assert [count for _, count in run.capacity].count(3) == 4
     assert not run.failures
+    assert states(run).count("maintenance") == 1
+    assert states(run)[-1] == "running"
+    assert run.started == 8  # four at the start, four changed; none for the pause
 
 
 def test_a_job_that_does_not_end_is_ended(tmp_path):
@@ -238,3 +241,13 @@ def test_a_job_that_does_not_end_is_ended(tmp_path):
     machines._work = lambda: None
     with pytest.raises(TestbedError, match="did not end in its time"):
         Controller(machines, BASE, [], tmp_path / "run", 0.2).go()
+
+
+@pytest.mark.parametrize("policy", [RESTART, SWAP, ELASTIC])
+def test_failures_at_any_moment_do_not_stop_it(policy, tmp_path):
+    one = replace(BASE, policy=policy, spares=0 if policy == ELASTIC else 1, steps=600, anywhere=True)
+    failures = strikes(0.08, 4, seed=7, most=200)
+    run, _, machines = went(one, failures, tmp_path)
+    assert len(run.failures) >= 4
+    assert machines.step == 600
+    assert all(one["found_s"] is not None for one in run.failures)

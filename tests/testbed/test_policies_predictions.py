@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from argosy.testbed.policies import predict
-from argosy.testbed.policies.experiment import loss_rows, sample_rows
 from argosy.testbed.policies.failures import Strike
+from argosy.testbed.policies.rows import loss_rows, sample_rows
 from argosy.testbed.policies.settings import ELASTIC, RESTART, SWAP, Order, Settings
 from argosy.testbed.policies.wire import Line
 

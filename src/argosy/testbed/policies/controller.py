@@ -89,7 +89,7 @@ class Controller:
         if self.run.phases and self.run.phases[-1][1] == name:
             return
         self.run.phases.append((now, name))
-        self.clock.set(name in ACTIVE[self.policy], now)
+        self.clock.set(self.settings.anywhere or name in ACTIVE[self.policy], now)
 
     def _patience(self, now: float) -> float:
         moments = [now + 0.1, self.timers.next_s]

@@ -21,26 +21,27 @@ from argosy.testbed.policies.agent import BEAT_S
 from argosy.testbed.policies.controller import MISSED_S, Controller
 from argosy.testbed.policies.failures import Strike, spaced, strikes
 from argosy.testbed.policies.machines import Machines
+from argosy.testbed.policies.rows import goodput_rows, loss_rows, sample_rows
 from argosy.testbed.policies.settings import ELASTIC, POLICIES, RESTART, SWAP, Settings
 from argosy.testbed.policies.told import Told, as_measured, away_s, tell
 from argosy.testbed.policies.upgrade import Upgrade
 from argosy.testbed.torch_launch import missing
 from argosy.testbed.wiring import Wiring
 
+CHAOS_SEED = 2_000
 CALIBRATION_SEED = 1_000  # failures of calibration runs are not those of the measured ones
-ROUNDING = 1e-9  # of losses in float64 whose terms were added in another order
 ENOUGH = 30  # failures of a long run
 STEP_BAR = 0.1
 UPGRADE_BAR = 0.15
-ALIKE_BAR = 0.1
+PAUSE_BAR = 0.1
 DETECTION_BAR = 0.1
-CLOSED_BAR = 0.15  # a run of some 35 failures against a long run's mean: its own spread is a third of that
 
 
 @dataclass(frozen=True)
 class Sizes:
     """How much is run: steps of each job, mean seconds between failures, failures of a calibration run, steps of the quiet
-    one, seconds that an upgrade of a host takes.
+    one; seconds of a host's repair, of the queue, of a host's upgrade and of the pause after all of them, with the steps of
+    that job; the job whose failures come at any moment.
     """
 
     steps: int
@@ -51,10 +52,14 @@ class Sizes:
     repair_s: float
     queue_s: float
     upgrade_s: float
+    upgrade_steps: int
+    pause_s: float
+    chaos_mtbf_s: float
+    chaos_steps: int
 
 
-LONG = Sizes(1000, 100, 2.6, 10, 80, 1.2, 0.4, 1.0)
-SHORT = Sizes(45, 15, 1.8, 2, 25, 0.6, 0.2, 0.2)
+LONG = Sizes(1000, 100, 2.6, 10, 80, 1.2, 0.4, 1.0, 100, 2.0, 1.3, 300)
+SHORT = Sizes(45, 15, 1.8, 2, 25, 0.6, 0.2, 0.2, 60, 0.3, 1.0, 30)
 
 
 def run(short: bool = False, say: Callable[[str], None] = lambda line: None) -> dict[str, Any]:
@@ -109,12 +114,13 @@ class _Experiment:
     def all(self) -> dict[str, Any]:
         """The undisturbed run, calibration and measured run of every policy, the upgrade."""
         self.say("undisturbed: the same steps without the accelerator's time")
-        bare = replace(self.base, policy=SWAP, spares=0, micro_batch_s=0.0, storage_s=0.0)
+        most = max(self.sizes.steps, self.sizes.upgrade_steps, self.sizes.chaos_steps)
+        bare = replace(self.base, policy=SWAP, spares=0, steps=most, micro_batch_s=0.0, storage_s=0.0)
         self.undisturbed = self._go(bare, []).losses
         self.say("quiet: a step, a checkpoint")
         self.quiet = self._go(replace(self.base, policy=SWAP, spares=0, steps=self.sizes.quiet_steps), [])
         found = {policy.replace("-", "_"): self._policy(policy) for policy in POLICIES}
-        return {**found, "upgrade": self._upgrade(), "detection": self._detection()}
+        return {**found, "upgrade": self._upgrade(), "chaos": self._chaos(), "detection": self._detection()}
 
     def _go(self, settings: Settings, failures: Sequence[Strike] | None) -> Told:
         """Run a job; `failures` None: upgrade its hosts instead."""
@@ -122,7 +128,7 @@ class _Experiment:
         folder = self.folder / f"run-{self.runs}"
         limit = 60.0 + 6.0 * settings.steps * (settings.micro_batches / settings.ranks) * 0.04
         job = (
-            Upgrade(self.machines, settings, folder, limit, self.sizes.upgrade_s)
+            Upgrade(self.machines, settings, folder, limit, self.sizes.upgrade_s, self.sizes.pause_s)
             if failures is None
             else Controller(self.machines, settings, list(failures), folder, limit)
         )
@@ -187,8 +193,8 @@ class _Experiment:
         rows = [
             comparison.bounded(f"{name}: failures", least, None, count, "", predicted["failures"]["mean"]),
             *sample_rows(name, told.samples, settings.steps, settings.epoch_steps),
-            *loss_rows(name, told.losses, self.undisturbed, name != ELASTIC),
-            *self._goodput(name, predicted, told.goodput),
+            *loss_rows(name, told.losses, self.undisturbed[: settings.steps], name != ELASTIC),
+            *goodput_rows(name, predicted, told.goodput, self.sizes is LONG),
             comparison.compared(f"{name}: the ledger's sum", sum(told.book.values()), told.wall_s, "s", 1e-9),
         ]
         if name == ELASTIC and 3 in told.step_s:
@@ -203,27 +209,6 @@ class _Experiment:
             what, most = f"{name}: processes started; survivors never are", settings.hosts + count
             rows.append(comparison.bounded(what, None, most, told.run.started, "", most))
         return rows
-
-    def _goodput(self, name: str, predicted: Mapping[str, Any], measured: float) -> list[dict[str, Any]]:
-        """Goodput against all simulated lives, against those that had as much luck, and against the closed form."""
-        good, alike = predicted["goodput"], predicted["as_many_failures"]
-        alike_bar, closed_bar = (ALIKE_BAR, CLOSED_BAR) if self.sizes is LONG else (None, None)
-        return [
-            comparison.bounded(
-                f"{name}: goodput, in 95 % of the simulated lives",
-                good["low"],
-                good["high"],
-                measured,
-                "",
-                good["mean"],
-            ),
-            comparison.compared(
-                f"{name}: goodput, lives with as many failures", alike["mean"], measured, "", alike_bar
-            ),
-            comparison.compared(
-                f"{name}: goodput, closed form", predicted["closed_form"], measured, "", closed_bar
-            ),
-        ]
 
     def _detection(self) -> dict[str, Any]:
         """Seconds until a failure is found: a host by the heartbeats it does not send, a rank by its agent."""
@@ -243,63 +228,51 @@ class _Experiment:
         return {"seconds": by, "comparisons": rows}
 
     def _upgrade(self) -> dict[str, Any]:
-        """Every host drained, changed and restored in turn, on three of four hosts at least."""
+        """Every host drained, changed and restored in turn, then a pause."""
         sizes = self.sizes
-        self.say("rolling upgrade of every host")
-        seconds = self.base.ranks * (sizes.upgrade_s + 1.0) + 1.5
-        step = self.quiet.book["productive"] / sizes.quiet_steps
-        settings = replace(
-            self.base, policy=ELASTIC, spares=0, steps=min(int(seconds / step), self.base.steps)
-        )
+        self.say("rolling upgrade of every host, then a pause")
+        settings = replace(self.base, policy=ELASTIC, spares=0, steps=sizes.upgrade_steps)
         told = self._go(settings, None)
-        running = [count for _, count in told.run.capacity]
-        step = told.step_s.get(settings.ranks - 1, 0.0)
-        away = sizes.upgrade_s + self.start_up_s + step / 2  # of each of four hosts, a quarter of the speed
+        count = settings.ranks
+        slower = told.step_s.get(count - 1, 0.0)
+        away = sizes.upgrade_s + self.start_up_s + slower / 2  # of each of four hosts, a quarter of the speed
         bar = UPGRADE_BAR if sizes is LONG else None
+        changed = sum(version == 2 for version in told.versions.values())
+        least = min(working for _, working in told.run.capacity)
         rows = [
-            comparison.bounded(
-                "upgrade: ranks at work, at least", settings.ranks - 1, None, min(running), ""
-            ),
-            comparison.counted(
-                "upgrade: hosts on the new version",
-                settings.ranks,
-                sum(version == 2 for version in told.versions.values()),
-            ),
-            comparison.counted("upgrade: samples computed twice or in vain", 0, told.samples["wasted"]),
-            *sample_rows("upgrade", told.samples, settings.steps, settings.epoch_steps),
-            *loss_rows("upgrade", told.losses, self.undisturbed[: settings.steps], False),
+            comparison.bounded("upgrade: ranks at work, at least", count - 1, None, least, ""),
+            comparison.counted("upgrade: hosts on the new version", count, changed),
+            comparison.counted("upgrade: processes started", 2 * count, told.run.started),
+            comparison.counted("upgrade and pause: samples computed in vain", 0, told.samples["wasted"]),
+            *sample_rows("upgrade and pause", told.samples, settings.steps, settings.epoch_steps),
+            *loss_rows("upgrade and pause", told.losses, self.undisturbed[: settings.steps], False),
             comparison.compared("upgrade: seconds of speed lost", away, told.book["degraded"], "s", bar),
+            comparison.compared(
+                "pause: stood still", sizes.pause_s, told.book["maintenance"], "s", PAUSE_BAR
+            ),
         ]
         return {"settings": settings.to_dict(), "measured": as_measured(told), "comparisons": rows}
 
-
-def sample_rows(name: str, found: Mapping[str, Any], steps: int, epoch_steps: int) -> list[dict[str, Any]]:
-    """Samples: every one of its step once, every epoch whole."""
-    faults = found["missing"] + found["twice"] + found["wrong"]
-    return [
-        comparison.counted(
-            f"{name}: samples of committed steps missing, twice or of another step", 0, faults
-        ),
-        comparison.counted(f"{name}: whole epochs", steps // epoch_steps, found["epochs"]),
-    ]
-
-
-def loss_rows(
-    name: str, found: Sequence[float | None], undisturbed: Sequence[float | None], bits: bool
-) -> list[dict[str, Any]]:
-    """Losses beside the undisturbed run's: bit for bit where the same ranks add in the same order, else to rounding."""
-    if bits:
-        same = sum(a == b and a is not None for a, b in zip(found, undisturbed, strict=True))
-        return [
-            comparison.counted(
-                f"{name}: steps with the undisturbed loss, bit for bit", len(undisturbed), same
-            )
+    def _chaos(self) -> dict[str, Any]:
+        """Failures at any moment, also while the job regroups or has nobody left: it must end, with the undisturbed loss."""
+        sizes = self.sizes
+        self.say(f"elastic: failures at any moment, one every {sizes.chaos_mtbf_s:g} s")
+        settings = replace(
+            self.base,
+            policy=ELASTIC,
+            spares=0,
+            steps=sizes.chaos_steps,
+            mtbf_s=sizes.chaos_mtbf_s,
+            anywhere=True,
+        )
+        told = self._go(settings, strikes(settings.mtbf_s, settings.ranks, CHAOS_SEED))
+        least = ENOUGH if sizes is LONG else 1
+        rows = [
+            comparison.bounded("at any moment: failures", least, None, len(told.run.failures), ""),
+            *sample_rows("at any moment", told.samples, settings.steps, settings.epoch_steps),
+            *loss_rows("at any moment", told.losses, self.undisturbed[: settings.steps], False),
         ]
-    worst = max(
-        1.0 if a is None or b is None else abs(a - b) / abs(b)
-        for a, b in zip(found, undisturbed, strict=True)
-    )
-    return [comparison.bounded(f"{name}: largest difference of a loss", None, ROUNDING, worst, "")]
+        return {"settings": settings.to_dict(), "measured": as_measured(told), "comparisons": rows}
 
 
 def _notes(sizes: Sizes) -> list[str]:

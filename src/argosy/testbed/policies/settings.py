@@ -21,7 +21,8 @@ class Settings:
     `micro_batch_s`: seconds that the accelerator takes for one sample, forward and backward: a wait. `interval`: steps between
     checkpoints, whose writing takes `storage_s` more (a wait too). `queue_s`: of a scheduler's queue, for `restart`.
     `repair_s`: from a failure until the host's processes may start again. `epoch_steps`: steps in which every sample is seen
-    once. `mtbf_s`: mean seconds of active time between failures of the whole job; 0: none.
+    once. `mtbf_s`: mean seconds of active time between failures of the whole job; 0: none. `anywhere`: all time is active,
+    failures strike while the job regroups or waits, too.
     """
 
     policy: str = RESTART
@@ -36,6 +37,7 @@ class Settings:
     queue_s: float = 0.5
     repair_s: float = 2.0
     mtbf_s: float = 0.0
+    anywhere: bool = False
     seed: int = 0
     shape: Shape = field(
         default_factory=lambda: Shape(layers=2, hidden=16, heads=2, dtype="float64", context=16)

@@ -1,4 +1,6 @@
-"""A rolling upgrade of an elastic job: every host in turn is drained, changed and restored, while the others work."""
+"""Planned changes of an elastic job: every host in turn is drained, changed and restored, while the others work; then all
+pause, and go on.
+"""
 
 from __future__ import annotations
 
@@ -15,13 +17,22 @@ LATER_S = 0.05  # where the job is between two groups
 
 
 class Upgrade(Controller):
-    """One run in which all hosts are changed, `upgrade_s` seconds each, no more than one away at a time."""
+    """One run in which all hosts are changed, `upgrade_s` seconds each, no more than one away at a time; when all are, the
+    job stands still for `pause_s`, its processes and their memory as they are.
+    """
 
     def __init__(
-        self, machines: Machines, settings: Settings, folder: Path, seconds: float, upgrade_s: float
+        self,
+        machines: Machines,
+        settings: Settings,
+        folder: Path,
+        seconds: float,
+        upgrade_s: float,
+        pause_s: float,
     ) -> None:
         super().__init__(machines, settings, [], folder, seconds)
-        self.upgrade_s = upgrade_s
+        self.upgrade_s, self.pause_s = upgrade_s, pause_s
+        self.paused: bool | None = None  # None: not yet
         self.outdated = list(self.hosts)
         self.timers.after(FIRST_S, self._drain)
 
@@ -40,6 +51,20 @@ class Upgrade(Controller):
             super()._settled()
         elif 0 < len(self.outdated) < len(self.hosts):
             self._drain()
+        elif not self.outdated and self.paused is None:
+            self.paused = True
+            self._invite()
+
+    def _gather(self) -> None:
+        if not (self.paused and self.state == "gathering"):
+            super()._gather()
+        elif not self.waits:
+            self._phase("maintenance")
+            self.timers.after(self.pause_s, self._resume)
+
+    def _resume(self) -> None:
+        self.paused = False
+        self._gather()
 
     def _change(self, host: Host) -> None:
         """A drained host ends, is changed, and comes back as another version."""
