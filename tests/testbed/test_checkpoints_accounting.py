@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -137,6 +138,13 @@ def test_pauses_writes_and_steps_of_a_calm_job() -> None:
     assert found.period_s == pytest.approx(INTERVAL * STEP_S + STOP_S)
     assert (found.quiet_s, found.busy_s) == pytest.approx((STEP_S, STEP_S))
     assert found.count == 3
+
+
+def test_the_usual_step_stop_and_write_are_medians_over_attempts(played: Played) -> None:
+    lives = account.lives(played.events, played.kills)
+    assert account.usual(played.events, lives) == pytest.approx((STEP_S, STOP_S, WRITE_S))
+    with pytest.raises(ValueError, match="no save"):
+        account.usual(played.events, [replace(life, whole={}) for life in lives])
 
 
 def test_one_save_is_no_measure() -> None:

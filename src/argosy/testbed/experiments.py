@@ -4,6 +4,7 @@ ORDER = [
     "collectives",
     "planes",
     "checkpoints",
+    "hang",
     "policies",
     "failover",
 ]  # names of commands: `argosy testbed NAME [--short] [--json] [--report PATH]`

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import typer
 
-from argosy.cli.testbed import checkpoints, clean, collectives, every, failover, planes, policies
+from argosy.cli.testbed import checkpoints, clean, collectives, every, failover, hang, planes, policies
 
 app = typer.Typer(
     help="Run on this very machine what the simulators claim: network namespaces, shaped links, MPI and torch."
@@ -16,4 +16,5 @@ app.command("pages")(every.pages)
 app.command("checkpoints")(checkpoints.checkpoints)
 app.command("failover")(failover.failover)
 app.command("policies")(policies.policies)
+app.command("hang")(hang.hang)
 app.command("clean")(clean.clean)

@@ -118,7 +118,7 @@ def more(answer: Mapping[str, Any]) -> list[str]:
         torn = sum(loss["passed"] for loss in told["losses"])
         kind = "synchronous" if mode == "sync" else "asynchronous"
         lines += [
-            f"Kills with {kind} saves: undisturbed, {rhythm.compute_s:.3f} s of steps, {rhythm.stop_s:.3f} s of stop, and",
+            f"Kills with {kind} saves: usually {rhythm.compute_s:.3f} s of steps, {rhythm.stop_s:.3f} s of stop, and",
             f"{rhythm.persist_s:.3f} s more until the save is safe. {torn} torn ones were passed over. From a kill until all",
             f"ranks were up again torchrun's notice, rendezvous and the load took {statistics.median(back):.1f} s (median).",
             "",

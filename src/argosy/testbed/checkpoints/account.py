@@ -162,6 +162,21 @@ def lives(events: Sequence[Event], kills: Mapping[int, tuple[str, float]]) -> li
     return found
 
 
+def usual(events: Sequence[Event], found: Sequence[Life]) -> tuple[float, float, float]:
+    """Medians over all attempts, s: of a step but an attempt's first, of a save's stop, of the time from there until it is
+    whole. ValueError where there is no whole one.
+    """
+    first = {life.attempt: life.restored + 1 for life in found}
+    steps = [e["at"] - e["begun"] for e in of(events, "step", rank=0) if e["steps"] > first[e["attempt"]]]
+    stops = [end - begun for life in found for begun, end in life.saved.values()]
+    writes = [
+        at - life.saved[step][1] for life in found for step, at in life.whole.items() if step in life.saved
+    ]
+    if not writes:
+        raise ValueError("no save became whole")
+    return statistics.median(steps), statistics.median(stops), max(0.0, statistics.median(writes))
+
+
 @dataclass(frozen=True)
 class Loss:
     """What one kill cost: steps and seconds of work that the next attempt did again, and the most that it may be: the steps

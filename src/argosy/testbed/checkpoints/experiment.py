@@ -129,7 +129,8 @@ def kills(folder: Path, mode: str, faults: Sequence[Fault]) -> tuple[list[dict[s
     reference = account.read_events(folder, "undisturbed")
     wanted = {e["steps"]: e["loss"] for e in account.of(reference, "step", rank=0)}
     losses = account.losses(lives, plan.CRASH_INTERVAL)
-    rhythm = calm(account.read_events(folder, "calm"))
+    step, stop, write = account.usual(events, lives)
+    rhythm = predict.Rhythm(plan.CRASH_INTERVAL * step, stop, write)
     rows = [
         *compare.whole_rows(mode, events, lives, reference, len(faults), len(killed)),
         *compare.curve_rows(mode, events, lives, wanted),
@@ -153,18 +154,12 @@ def kills(folder: Path, mode: str, faults: Sequence[Fault]) -> tuple[list[dict[s
     }
 
 
-def calm(events: Sequence[account.Event]) -> predict.Rhythm:
-    """Step, stop and write of the job while nothing kills it."""
-    found = account.saves(events)
-    return predict.Rhythm(found.period_s - found.pause_s, found.pause_s, found.persist_s)
-
-
 LOOPBACK = "ranks, restarts and saves need no fabric: links to storage are waits inside the ranks"
 NOTES = [
     "the accelerator's time is a wait; so are the device's link to its host and a rank's to storage (rates per rank): the bytes "
     "are really copied, written and synchronised",
     "a save of nearly nothing in either mode, the share of the rates that a middle-sized one gets, and a step alone are measured "
-    "once; of the job that is killed, a stretch without kills: nothing is fitted per case",
+    "once; of the job that is killed, the usual step, stop and write (medians over all attempts): nothing is fitted per case",
     "saves of 2 MB and steps of 30 ms stand for terabytes and seconds: times between kills are as short",
     "storage is this machine's disk behind the link: nothing that a real parallel file system adds is measured",
 ]

@@ -13,7 +13,7 @@ from argosy.testbed.checkpoints.plan import Case, Fault
 from argosy.testbed.hosts import TestbedError
 from argosy.testbed.torch_launch import Job
 
-SECONDS = 300.0
+SECONDS, RESTART_SECONDS = 200.0, 10.0  # of a job, and more for every kill; what takes longer is ended
 LOOK_S = 0.002
 PRELOAD = (
     "torch.distributed.checkpoint",
@@ -37,7 +37,7 @@ def launch(
         [0],
         ranks,
         folder,
-        SECONDS,
+        SECONDS + RESTART_SECONDS * len(faults),
         max_restarts=len(faults),
         preload=PRELOAD,
     ) as job:

@@ -48,7 +48,7 @@ class Case:
 
     `interval`: steps between saves (0: none). `until`: last step; None: `further` more than restored, or than the
     case before came; while a fault is left, there is no last step.
-    `sums_every`: steps between sums of the whole state (0: none). `once`: not again after a restart. `step_s`: seconds that
+    `sums_every`: steps between sums of the whole state (0: none). `step_s`: seconds that
     the accelerator takes for a step, spread over the layers.
     """
 
@@ -60,7 +60,6 @@ class Case:
     until: int | None = None
     further: int = 0
     sums_every: int = 0
-    once: bool = False
     write_rate: float | None = WRITE_RATE
     copy_rate: float | None = COPY_RATE
     load_rate: float | None = LOAD_RATE
@@ -78,7 +77,6 @@ class Case:
             "until": self.until,
             "further": self.further,
             "sums_every": self.sums_every,
-            "once": self.once,
             "batch": BATCH,
             "rates": {"copy": self.copy_rate, "write": self.write_rate, "load": self.load_rate},
             "faults": [asdict(fault) for fault in self.faults],
@@ -138,10 +136,9 @@ MTBF_S = 0.8
 
 
 def crash(mode: str, faults: Sequence[Fault]) -> list[Case]:
-    """A calm stretch that shows step, pause and write; the one that is killed; as many steps undisturbed and at full speed."""
+    """The job that is killed; then as many steps undisturbed, at full speed."""
     common: dict[str, Any] = {"mode": mode, "interval": CRASH_INTERVAL, "write_rate": CRASH_WRITE_RATE}
     return [
-        Case("calm", CRASH, CRASH_STEP_S, until=8 * CRASH_INTERVAL, once=True, **common),
         Case("killed", CRASH, CRASH_STEP_S, further=2 * CRASH_INTERVAL, faults=tuple(faults), **common),
         Case("undisturbed", CRASH, 0.0, further=2 * CRASH_INTERVAL, sums_every=CRASH_INTERVAL),
     ]

@@ -13,7 +13,6 @@ import signal
 import sys
 import time
 import zlib
-from contextlib import suppress
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -26,6 +25,7 @@ from torch.distributed.tensor import DTensor, Shard
 
 from argosy.testbed.checkpoints import commit
 from argosy.testbed.checkpoints.storage import Link, Reader, Stager, Writer
+from argosy.testbed.priority import stay_ahead
 from argosy.testbed.training.data import share
 from argosy.testbed.training.model import Accelerator, Transformer, local_loss
 from argosy.testbed.training.shape import Pace, Shape
@@ -38,15 +38,12 @@ def main(path: Path) -> None:
     """Run the cases of a plan, or go on with the one in which the job was killed."""
     plan = json.loads(path.read_text(encoding="utf-8"))
     torch.set_num_threads(1)
-    with suppress(OSError):  # ahead of others on a busy machine, where that is allowed: a rank mostly sleeps
-        os.sched_setscheduler(0, os.SCHED_RR, os.sched_param(1))
+    stay_ahead()
     dist.init_process_group("gloo", timeout=timedelta(seconds=60))
     saver = dist.new_group(backend="gloo")  # a save's messages do not mix with the step's
     reached = 0
     for case in plan["cases"]:
-        trainer = _Trainer(case, saver)
-        if not (case["once"] and trainer.attempt):
-            reached = trainer.run(reached)
+        reached = _Trainer(case, saver).run(reached)
     dist.barrier()
     dist.destroy_process_group()
 
