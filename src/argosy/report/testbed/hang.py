@@ -68,10 +68,11 @@ def more(answer: Mapping[str, Any]) -> list[str]:
     """What the page says after the table."""
     named = statistics.median(one["named_s"] for one in answer["hangs"])
     back = statistics.median(one["back_s"] for one in answer["hangs"] if "back_s" in one)
+    early = sum(one["false_alarms"] for one in answer["hangs"])
     said = {one["kind"]: one["says"][0] for one in answer["hangs"] if one["says"]}
     return [
         f"From the alarm to the name of the culprit {named:.1f} s (recorders written and read; median), from its kill until the",
-        f"job ran again {back:.1f} s. What `argosy diagnose` said of the first of each kind:",
+        f"job ran again {back:.1f} s. False alarms, while nothing hung: {early}. What `argosy diagnose` said, once of each kind:",
         "",
         *(f"- *{kind}*: {sentence}." for kind, sentence in said.items()),
         "",

@@ -9,10 +9,12 @@ import statistics
 import tempfile
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+from argosy.observe.diagnosis import diagnose
 from argosy.testbed.comparison import answer, compared, counted
 from argosy.testbed.hang import plan, predict
 from argosy.testbed.hang.plan import KINDS, RANKS, Plant
@@ -84,11 +86,14 @@ def _hang(job: Job, watch: Watch, attempt: int, one: Plant, folder: Path) -> dic
             job.kill(rank=one.rank, number=signal.SIGSTOP)
             begun["planted"] = time.monotonic()
 
+    early = -1
     with ahead():
-        alarm, silent, at = watch.until_alarm(attempt, ALARM_SECONDS, act)
-    if one.kind != "stopped":
-        begun["planted"] = json.loads((folder / "planted.json").read_text(encoding="utf-8"))["at"]
-    wrote = watch.dumps(attempt)
+        while "planted" not in begun:  # a busy machine may hold a job up that nothing hangs in
+            early += 1
+            alarm, silent, at = watch.until_alarm(attempt, ALARM_SECONDS, act)
+            if one.kind != "stopped" and (planted := _planted(folder, attempt)) is not None:
+                begun["planted"] = planted
+    wrote = watch.dumps(attempt, silent)
     blamed, sentences = blame(folder / "dumps" / str(attempt))
     named = time.monotonic()
     for rank in {*blamed, one.rank}:
@@ -98,6 +103,7 @@ def _hang(job: Job, watch: Watch, attempt: int, one: Plant, folder: Path) -> dic
         "rank": one.rank,
         "alarm": alarm,
         "silent": list(silent),
+        "false_alarms": early,
         "seen_s": at - begun["planted"],
         "dumps": list(wrote),
         "blamed": blamed,
@@ -108,10 +114,17 @@ def _hang(job: Job, watch: Watch, attempt: int, one: Plant, folder: Path) -> dic
     }
 
 
+def _planted(folder: Path, attempt: int) -> float | None:
+    """When an attempt's rank hung by itself; None as long as it has not."""
+    with suppress(FileNotFoundError, ValueError):
+        told = json.loads((folder / "planted.json").read_text(encoding="utf-8"))
+        if told["attempt"] == attempt:
+            return float(told["at"])
+    return None
+
+
 def blame(folder: Path) -> tuple[list[int], list[str]]:
     """The ranks that `argosy diagnose` blames for a hang by the dumps in a folder, and its sentences."""
-    from argosy.observe.diagnosis import diagnose
-
     found = [one for one in diagnose([folder]).to_dict()["findings"] if one["id"].startswith("hang-")]
     ranks = {one["culprit"]["rank"] for one in found if one["culprit"]["rank"] is not None}
     return sorted(ranks), [one["title"] for one in found]
