@@ -14,7 +14,9 @@ from argosy.observe.matching import POINT_TO_POINT
 from argosy.observe.observed import Observed
 
 LARGE = 4 << 20  # bytes from which a collective is limited by bandwidth and not by its start
-LONG_S = 1e-3  # of an exchange whose size is not told, from which it is taken as a large one
+LONG_S = (
+    1e-3  # of an exchange from which it is taken as a large one, whatever its size: starts take microseconds
+)
 _KINDS = ("all_reduce", "all_gather", "reduce_scatter", "all_to_all")
 
 
@@ -36,7 +38,7 @@ class GroupRate:
 
 
 def group_rates(observed: Observed) -> list[GroupRate]:
-    """Every group's large collectives, by operation and size; empty where no trace tells sizes."""
+    """Every group's large collectives, by operation and size: large in bytes, or long on links that are slow."""
     alignment = observed.alignment
     if alignment is None or not len(alignment.matched.operation):
         return []
@@ -45,9 +47,7 @@ def group_rates(observed: Observed) -> list[GroupRate]:
     end = matched.end_ns
     took = (np.minimum.reduceat(end, matched.first[:-1]) - matched.last_ns) * 1e-9
     kept: dict[tuple[tuple[int, ...], str, int], list[int]] = defaultdict(list)
-    for i in np.flatnonzero(
-        ((matched.bytes >= LARGE) | ((matched.bytes == 0) & (took > LONG_S))) & (size > 1) & (took > 0)
-    ):
+    for i in np.flatnonzero(((matched.bytes > 0) | (took > LONG_S)) & (size > 1) & (took > 0)):
         if matched.operation[i] not in _KINDS:
             continue
         who = tuple(int(x) for x in matched.who[matched.first[i] : matched.first[i + 1]])
@@ -55,6 +55,8 @@ def group_rates(observed: Observed) -> list[GroupRate]:
     found = []
     for (who, operation, bytes_), each in kept.items():
         middle = float(np.median(took[each]))
+        if bytes_ < LARGE and middle <= LONG_S:
+            continue
         members = len(alignment.groups.get(str(matched.group[each[0]]), who))
         bus = float(bus_bandwidth(operation, float(bytes_ or 1), max(members, len(who)), middle))
         found.append(

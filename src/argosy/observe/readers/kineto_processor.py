@@ -1,7 +1,8 @@
 """A trace of a job that computes on processors: PyTorch's operators are its kernels, gloo's spans its exchanges.
 
 Such a trace has no device. gloo marks every collective where it runs, in a thread of its own, from when it begins until it is
-done (`gloo:all_reduce`); a send or a receive from its call until it is waited for. What computes are the outermost operators
+done (`gloo:all_reduce`); a send or a receive from its call until it is waited for, in the thread that called: it counts from
+the last operator before its end on, since what comes before hid it or was there first. What computes are the outermost operators
 of every thread, but for those that only call for an exchange (`c10d::…`), which may wait in it.
 """
 
@@ -15,6 +16,7 @@ from argosy.observe.profile import Device
 from argosy.observe.records import Whole
 
 EXCHANGES = ("gloo:",)  # backends that exchange from the processor's memory
+_PAIRED = ("gloo:send", "gloo:recv")
 _CALLS = ("c10d::",)
 _ENGINE = "autograd::engine::evaluate_function: "
 
@@ -27,7 +29,7 @@ def device(operators: Whole, exchanges: Whole, names: Sequence[str]) -> Device:
     calls = np.array([name.startswith(_CALLS) for name in names], bool)
     kept = operators[~calls[operators[:, 2]]] if len(operators) else operators
     kept = kept[outermost(kept[:, 0], kept[:, 1], kept[:, 3])]
-    rows = np.concatenate([kept[:, :4], exchanges[:, :4]])
+    rows = np.concatenate([kept[:, :4], _waits(exchanges, kept, names)[:, :4]])
     event = np.concatenate([np.full(len(kept), -1, np.int64), exchanges[:, 5]])
     threads = np.unique(rows[:, 3], return_inverse=True)[1]
     return Device(
@@ -39,6 +41,22 @@ def device(operators: Whole, exchanges: Whole, names: Sequence[str]) -> Device:
         event,
         [name.removeprefix(_ENGINE) for name in names],
     )
+
+
+def _waits(exchanges: Whole, operators: Whole, names: Sequence[str]) -> Whole:
+    """The exchanges, sends and receives among them cut to what follows the last operator of their thread."""
+    paired = np.array([name in _PAIRED for name in names], bool)
+    found = exchanges.copy()
+    # Of outermost operators the ends ascend with the starts.
+    by_thread = {int(each): operators[operators[:, 3] == each] for each in np.unique(exchanges[:, 3])}
+    for i in np.flatnonzero(paired[exchanges[:, 2]]):
+        start, duration, thread = (int(exchanges[i, column]) for column in (0, 1, 3))
+        own = by_thread[thread]
+        ends = own[:, 0] + own[:, 1]
+        before = int(np.searchsorted(ends, start + duration, "right")) - 1
+        begin = max(start, int(ends[before])) if before >= 0 else start
+        found[i, 0], found[i, 1] = begin, start + duration - begin
+    return found
 
 
 def outermost(start: Whole, duration: Whole, thread: Whole) -> Whole:

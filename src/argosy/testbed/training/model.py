@@ -45,18 +45,20 @@ class Accelerator:
 
 
 class _Spend(torch.autograd.Function):
-    """Lets the accelerator take a block's time: after its forward, and before its backward."""
+    """Lets the accelerator take seconds of a block: these on the way forward, those on the way back."""
 
     @staticmethod
-    def forward(ctx: Any, x: torch.Tensor, accelerator: Accelerator, block: int) -> torch.Tensor:
-        ctx.accelerator, ctx.block = accelerator, block
-        accelerator.spend(accelerator.pace.forward_s[block])
+    def forward(
+        ctx: Any, x: torch.Tensor, accelerator: Accelerator, forward_s: float, backward_s: float
+    ) -> torch.Tensor:
+        ctx.accelerator, ctx.backward_s = accelerator, backward_s
+        accelerator.spend(forward_s)
         return x.view_as(x)
 
     @staticmethod
     def backward(ctx: Any, *gradients: torch.Tensor) -> Any:
-        ctx.accelerator.spend(ctx.accelerator.pace.backward_s[ctx.block])
-        return gradients[0], None, None
+        ctx.accelerator.spend(ctx.backward_s)
+        return gradients[0], None, None, None
 
 
 class Embedding(nn.Module):
@@ -108,22 +110,34 @@ class Transformer(nn.Module):
 
     A block's first weights depend on the shape's seed and its number alone: stages together equal the whole. The first block
     takes tokens (samples, places), others the hidden state (samples, places, hidden).
+
+    The accelerator's seconds of a backward pass come before the processor's arithmetic, so that no gradient is there before
+    them; `whole`: behind it, for stages that hand over nothing but a block's last gradient: arithmetic is then part of them.
     """
 
     def __init__(
-        self, shape: Shape, first: int = 0, last: int | None = None, accelerator: Accelerator | None = None
+        self,
+        shape: Shape,
+        first: int = 0,
+        last: int | None = None,
+        accelerator: Accelerator | None = None,
+        whole: bool = False,
     ) -> None:
         super().__init__()
-        self.shape, self.first = shape, first
+        self.shape, self.first, self.whole = shape, first, whole
         self.accelerator = accelerator
         last = shape.blocks if last is None else last
         self.blocks = nn.ModuleList(_block(shape, number) for number in range(first, last))
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         for number, block in enumerate(self.blocks, self.first):
-            x = block(x)
-            if self.accelerator is not None and self.accelerator.pace.forward_s[number] > 0:
-                x = _Spend.apply(x, self.accelerator, number)
+            if self.accelerator is None or not self.accelerator.pace.forward_s[number]:
+                x = block(x)
+                continue
+            ahead, behind = self.accelerator.pace.forward_s[number], self.accelerator.pace.backward_s[number]
+            if self.whole:
+                x = _Spend.apply(x, self.accelerator, 0.0, behind)
+            x = _Spend.apply(block(x), self.accelerator, ahead, 0.0 if self.whole else behind)
         return x
 
 
