@@ -47,13 +47,12 @@ def test_what_takes_longer_costs_goodput():
 
 
 def test_times_come_from_the_books_of_calibration_runs():
-    quiet = {"productive": 8.0, "checkpoint": 0.54}
     book = {"detection": 1.0, "restart": 2.0, "rework": 0.5}
     found = {"book": book, "failures": 10, "detection_s": 0.25, "repair_s": 2.2}
-    stopped = predict.times(RESTART, quiet, 80, 9, found)
+    stopped = predict.times(RESTART, 0.1, 0.06, found)
     assert (stopped.step_s, stopped.blocking_s, stopped.restart_s) == pytest.approx((0.1, 0.06, 0.2))
     assert stopped.pause_s == 0.0
-    assert predict.times(ELASTIC, quiet, 80, 9, found).pause_s == pytest.approx(0.35)
+    assert predict.times(ELASTIC, 0.1, 0.06, found).pause_s == pytest.approx(0.35)
 
 
 def test_an_elastic_book_in_the_simulators_terms_has_the_same_sum():

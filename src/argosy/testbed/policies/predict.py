@@ -37,18 +37,15 @@ class Times:
         return asdict(self)
 
 
-def times(
-    policy: str, quiet: Mapping[str, float], quiet_steps: int, quiet_saves: int, found: Mapping[str, Any]
-) -> Times:
-    """`quiet`: book of a run without failures; `found`: of one with some: `book`, `failures` (their number), `detection_s`
-    (mean), `repair_s` (mean, until usable).
+def times(policy: str, step_s: float, blocking_s: float, found: Mapping[str, Any]) -> Times:
+    """`step_s`, `blocking_s`: medians of a run without failures; `found`: of one with some: `book`, `failures` (their number),
+    `detection_s` (mean), `repair_s` (mean, until usable).
     """
-    step, blocking = quiet["productive"] / quiet_steps, quiet["checkpoint"] / quiet_saves
     count, book = found["failures"], found["book"]
     pause = 0.0
     if policy == ELASTIC:
         pause = (book["detection"] + book["restart"] + book["rework"]) / count
-    return Times(step, blocking, found["detection_s"], book["restart"] / count, found["repair_s"], pause)
+    return Times(step_s, blocking_s, found["detection_s"], book["restart"] / count, found["repair_s"], pause)
 
 
 def lives(settings: Settings, measured: Times, draws: int = DRAWS, seed: int = 0) -> EventLives:

@@ -16,7 +16,7 @@ from argosy.testbed.policies.settings import ELASTIC, Order
 
 @dataclass(frozen=True)
 class Told:
-    """A run with what follows from its notes."""
+    """A run with what follows from its notes. `step_s`: median seconds of a step by the number of ranks, `save_s`: of a save."""
 
     run: Run
     wall_s: float
@@ -26,6 +26,7 @@ class Told:
     losses: list[float | None]
     versions: dict[int, int]
     step_s: dict[int, float]
+    save_s: float
 
     @property
     def goodput(self) -> float:
@@ -41,11 +42,15 @@ def tell(one: Run) -> Told:
     order = Order(s.epoch_steps, s.micro_batches, s.seed)
     versions: dict[int, int] = {}
     lengths: dict[int, list[float]] = {}
+    saves: dict[tuple[int, int], float] = {}
     for note in notes:
         if note["what"] == "born":
             versions[note["host"]] = max(note["version"], versions.get(note["host"], 0))
         elif note["what"] == "commit":
             lengths.setdefault(note["ranks"], []).append(note["end"] - note["start"])
+        elif note["what"] == "save":
+            which = (note["generation"], note["step"])
+            saves[which] = max(saves.get(which, 0.0), note["end"] - note["start"])
     return Told(
         one,
         one.end_s - one.phases[0][0],
@@ -55,6 +60,7 @@ def tell(one: Run) -> Told:
         losses(notes, starts, s.steps),
         versions,
         {ranks: float(np.median(each)) for ranks, each in sorted(lengths.items())},
+        float(np.median(list(saves.values()))) if saves else 0.0,
     )
 
 
