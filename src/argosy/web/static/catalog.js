@@ -2,7 +2,7 @@
 import { get } from "./ask.js";
 import { el, later, problems, table } from "./dom.js";
 import { measured } from "./format.js";
-import { word } from "./words.js";
+import { term, word } from "./words.js";
 
 /** Show the page in `root`; `name`: an entry, an alias or a path to open at once. */
 export async function show(root, name = "") {
@@ -26,8 +26,8 @@ export async function show(root, name = "") {
 }
 
 function entry(each) {
-  const rows = Object.entries(each.facts).map(([name, fact]) => [name, measured(fact.value, fact.unit), fact.low === null ? "" : `${measured(fact.low, "")} – ${measured(fact.high, fact.unit)}`, fact.kind,
-    el("span", { class: fact.assumption ? "assumed" : "" }, fact.assumption ? `${word("assumption")}: ${fact.source}` : fact.source), el("span", { class: "whole" }, fact.verified), fact.note ?? ""]);
+  const rows = Object.entries(each.facts).map(([name, fact]) => [name, measured(fact.value, fact.unit), fact.low === null ? "" : `${measured(fact.low, "")} – ${measured(fact.high, fact.unit)}`, term(fact.kind),
+    el("span", { class: fact.assumption ? "assumed" : "" }, fact.assumption ? term(fact.source.startsWith("assumption") ? fact.source : `${word("assumption")}: ${fact.source}`) : fact.source), el("span", { class: "whole" }, fact.verified), fact.note ?? ""]);
   return el("section", {}, el("h2", {}, `${each.section}: ${each.name}`), each.aliases.length ? el("p", { class: "soft" }, each.aliases.join(", ")) : null,
     table([word("fact"), word("value"), word("band"), word("counts"), word("source"), word("date"), word("note")], rows, [1, 2], each.name));
 }

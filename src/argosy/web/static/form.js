@@ -68,7 +68,7 @@ function one(field, change) {
   if (!field.slider) return el("p", { class: "field" }, label, input);
   const slider = el("input", {
     type: "range", min: "0", max: "1000", "aria-label": name, "aria-valuetext": shown || word(field.empty ?? "auto"), tabindex: "0", id: `${id}-slider`,
-    value: String(field.value ? place(field.slider, field.value) : 500),
+    value: String(field.value === null || field.value === undefined ? 500 : place(field.slider, field.value)),
     input: (event) => { input.value = field.slider.written(valueAt(field.slider, Number(event.target.value))); event.target.setAttribute("aria-valuetext", input.value); },
     change: (event) => change(field, typed(String(field.slider.written(valueAt(field.slider, Number(event.target.value)))))),
   });

@@ -7,6 +7,7 @@ import { GROUPS, fields } from "./fields.js";
 import { form } from "./form.js";
 import { percent, duration } from "./format.js";
 import { packed } from "./link.js";
+import { facility, life } from "./opened.js";
 import { listen, set, state } from "./state.js";
 import { term, word } from "./words.js";
 
@@ -88,16 +89,10 @@ function extras(place, text, plan) {
     later(word("explorer"), () => explorer(text, plan)),
     later(word("timeline"), async () => {
       const found = await post("/timeline", { text, job: plan.training[0].name });
-      return el("div", {}, el("p", {}, term(found.caption)), chart(found.chart, word("timeline")));
+      return el("div", {}, el("p", {}, term(found.caption)), chart(found.chart, word("timeline"), null, { title: word("timeline"), shown: "", law: word("timeline.law"), inputs: stepOf(plan.training[0]) }));
     }),
-    later(word("life"), async () => {
-      const found = await post("/life", { text, replications: 500 });
-      return el("div", {}, Object.entries(found.charts).map(([name, each]) => chart(each, word(`life.${name}`))));
-    }),
-    later(word("facility"), async () => {
-      const found = await post("/facility", { text });
-      return el("div", {}, Object.entries(found.charts).map(([name, each]) => chart(each, word(`facility.${name}`))));
-    }),
+    later(word("life"), async () => life(await post("/life", { text, replications: 500 }), plan)),
+    later(word("facility"), async () => facility(await post("/facility", { text }), plan)),
   ] : []));
 }
 
@@ -115,8 +110,11 @@ async function explorer(text, plan) {
   };
   const choice = el("select", { "aria-label": word("explorer.cell"), change: (event) => inspect(map.cells[Number(event.target.value)]) },
     map.cells.map((cell, index) => el("option", { value: String(index) }, `tp ${cell.tp} × pp ${cell.pp}: ${cell.mfu ? percent(cell.mfu) : "–"}`)));
-  return el("div", {}, chart(picture, word("explorer"), inspect), el("p", {}, choice), inspected);
+  return el("div", {}, chart(picture, word("explorer"), inspect, { title: word("explorer"), shown: "", law: word("explorer.law"), inputs: [{ name: word("memory"), shown: `${(map.capacity_bytes / 2 ** 30).toFixed(1)} GiB` }] }), el("p", {}, choice), inspected);
 }
+
+/** What a step is made of, for its reason. */
+const stepOf = (job) => Object.entries(job.breakdown_s).map(([name, value]) => ({ name: word(`part.${name}`), shown: duration(value ?? 0) }));
 
 /** Put a layout into the scenario. */
 async function hold(plan, layout) {

@@ -6,7 +6,7 @@ import { why } from "./why.js";
 import { term, word } from "./words.js";
 
 /** The plan's facts below some paths. */
-const below = (plan, ...starts) => plan.facts.filter((each) => starts.some((start) => each.path.startsWith(start)));
+export const below = (plan, ...starts) => plan.facts.filter((each) => starts.some((start) => each.path.startsWith(start)));
 
 /** Power, racks, water and carbon. */
 export function power(plan) {

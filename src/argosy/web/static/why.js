@@ -29,7 +29,7 @@ function open(reason) {
 /** One fact with its band, source and date. */
 export function fact(each) {
   const band = each.low !== null && each.low !== undefined ? ` (${measured(each.low, "")} – ${measured(each.high, each.unit)})` : "";
-  const from = each.source || word("assumption");
+  const from = each.source ? term(each.source) : word("assumption");
   return el("li", {}, el("a", { href: `#/catalog/${encodeURIComponent(each.path)}`, click: () => dialog().close() }, each.path),
     ` ${measured(each.value, each.unit)}${band}`, each.kind ? `, ${term(each.kind)}` : "", el("span", { class: "soft" }, ` — ${from}${each.verified ? `, ${each.verified}` : ""}`));
 }
