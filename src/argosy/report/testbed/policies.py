@@ -201,14 +201,21 @@ def _milliseconds(seconds: float | None) -> str:
 
 
 def _upgrade(answer: Mapping[str, Any]) -> list[str]:
-    """The rolling upgrade in words."""
-    told = answer["upgrade"]["measured"]
+    """The planned changes and the failures at any moment in words."""
+    told, wild = answer["upgrade"]["measured"], answer["chaos"]["measured"]
+    book, least = told["book_s"], min(count for _, count in wild["capacity"])
     return [
-        "## Rolling upgrade",
+        "## Rolling upgrade, pause, failures at any moment",
         "",
-        "Every host in turn leaves at the end of a step, ends, comes back as another version and joins again:",
-        f"{told['wall_s']:.1f} s in all, of which {told['book_s']['degraded']:.2f} s of speed and",
-        f"{told['book_s']['restart']:.2f} s of regrouping are lost; no step is computed twice.",
+        "Every host in turn leaves at the end of a step, ends, comes back as another version and joins again; then all",
+        f"stand still for {book['maintenance']:.2f} s with their memory, and go on: {told['wall_s']:.1f} s in all, of which",
+        f"{book['degraded']:.2f} s of speed and {book['restart']:.2f} s of regrouping are lost. No step is computed twice, no",
+        "process is started but the changed ones.",
+        "",
+        "The last job is hit at any moment, also while it regroups:",
+        f"{len(wild['failures'])} failures in {wild['wall_s']:.0f} s, on {least} to 4 ranks,",
+        f"{100 * wild['goodput']:.0f} % of the time productive. It ends, with every sample counted once and the",
+        "undisturbed losses: to it, faults are normal.",
     ]
 
 
