@@ -60,7 +60,7 @@ class Job:
     environment: Mapping[str, str] = field(default_factory=dict)
     card_of_rank: bool = False
     preload: Sequence[str] = ()
-    heartbeat_s: float = 1.0
+    heartbeat_s: float = 5.0
     last_call_s: float = 1.0
     agents: dict[int, int] = field(default_factory=dict, init=False)
     ended: dict[int, int] = field(default_factory=dict, init=False)

@@ -56,6 +56,7 @@ def _case(plan: dict[str, Any], case: dict[str, Any]) -> dict[str, Any]:
         else:
             _hierarchical(data, case["groups"][own], groups[own], across[beside])
         end = time.monotonic()
+        dist.barrier()  # others may still be at it: what follows takes the cores
         if repeat >= plan["warm_up"]:
             times.append((start, end))
         right = right and bool(
