@@ -189,3 +189,22 @@ def test_classes_regroup_the_ranks():
     assert (classes.ranks.sum(axis=1) == [1, 16]).all()
     assert ((classes.layers * classes.ranks[..., None]).sum(axis=1) == [3, 58]).all()
     assert (classes.first.sum(axis=1) == 1).all() and (classes.last.sum(axis=1) == 1).all()
+
+
+@pytest.mark.parametrize("schedule", ["gpipe", "1f1b"])
+def test_a_way_for_every_cut(schedule):
+    """Ways all alike are the one way; and where all stages but one neighbour are next door, only that cut's way counts."""
+    forward, backward = [1.0, 1.0, 1.0, 1.0], [2.0, 2.0, 2.0, 2.0]
+    one = simulate(schedule, forward, backward, 6, transfer=0.5).seconds
+    assert simulate(schedule, forward, backward, 6, transfer=[0.5, 0.5, 0.5]).seconds == one
+    far = [simulate(schedule, forward, backward, 6, transfer=hops).seconds for hops in ([5, 0, 0], [0, 5, 0])]
+    none = simulate(schedule, forward, backward, 6).seconds
+    if schedule == "gpipe":
+        assert far == [none + 10, none + 10]  # the way there and the way back, wherever the cut is
+    else:
+        assert far[0] > none + 10  # the fewer a stage holds, the more it waits for each answer
+
+
+def test_as_many_ways_as_cuts():
+    with pytest.raises(ValueError, match="broadcast"):
+        simulate("gpipe", [1.0] * 4, [2.0] * 4, 6, transfer=[0.5, 0.5])

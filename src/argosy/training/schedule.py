@@ -75,14 +75,15 @@ def simulate(
     backward: Any,
     micro_batches: int,
     vp: int = 1,
-    transfer: float = 0.0,
+    transfer: Any = 0.0,
     weight_gradient: Any = None,
 ) -> Simulation:
     """One step of a pipeline, operation by operation.
 
     `forward`, `backward`: seconds per chunk (p·v,) from first to last, or per chunk and micro-batch (p·v, m)
     for stragglers and jitter; backward includes the weight gradients. `transfer`: seconds for an activation
-    to reach the next rank, with no cost to the sender. `weight_gradient`: the part of `backward` that zero-
+    to reach the next rank, with no cost to the sender; or such seconds for every boundary between chunks
+    (p·v − 1,), where one of them is a long cable. `weight_gradient`: the part of `backward` that zero-
     bubble may postpone (default: half). Raises ValueError for a schedule without an order here, or sizes
     that do not divide.
     """
@@ -113,7 +114,8 @@ def simulate(
             else np.broadcast_to(_columns(weight_gradient), backward.shape)
         )
         seconds = {"F": forward, "B": backward - postponed, "W": postponed, "A": backward}
-    return _run(schedule, seconds, chunks // vp, micro_batches, vp, transfer)
+    hops = np.broadcast_to(np.asarray(transfer, float), (max(chunks - 1, 1),)).tolist()
+    return _run(schedule, seconds, chunks // vp, micro_batches, vp, hops)
 
 
 def _columns(values: Any) -> np.ndarray:
@@ -122,7 +124,7 @@ def _columns(values: Any) -> np.ndarray:
 
 
 def _run(
-    schedule: str, seconds: dict[str, np.ndarray], pp: int, micro_batches: int, vp: int, transfer: float
+    schedule: str, seconds: dict[str, np.ndarray], pp: int, micro_batches: int, vp: int, hops: list[float]
 ) -> Simulation:
     """Run every rank's queue; a rank that waits for another is taken up again when that one has moved on."""
     queues = [deque(order(schedule, rank, pp, micro_batches, vp)) for rank in range(pp)]
@@ -149,7 +151,7 @@ def _run(
         rank = waiting.popleft()
         moved = False
         while queues[rank]:
-            inputs = [_arrival(each, done, pp * vp, pp, transfer) for each in queues[rank][0]]
+            inputs = [_arrival(each, done, pp * vp, pp, hops) for each in queues[rank][0]]
             if None in inputs:
                 break
             arrival = max(each for each in inputs if each is not None)
@@ -172,7 +174,7 @@ def _run(
 
 
 def _arrival(
-    operation: Operation, done: dict[Operation, float], chunks: int, pp: int, transfer: float
+    operation: Operation, done: dict[Operation, float], chunks: int, pp: int, hops: list[float]
 ) -> float | None:
     """When the operation's input is there, or None while nobody has made it."""
     kind, chunk, micro_batch = operation
@@ -191,4 +193,4 @@ def _arrival(
     if source not in done:
         return None
     crosses = source.chunk != chunk and pp > 1
-    return done[source] + (transfer if crosses else 0.0)
+    return done[source] + (hops[min(source.chunk, chunk)] if crosses else 0.0)
