@@ -29,17 +29,18 @@ LITTLE, TIMES, TAIL = 0.03, 0.10, 0.15  # bars: Q = λT; means, waits and percen
 
 @dataclass(frozen=True)
 class Lengths:
-    """Seconds of the cases, how many kills of each policy, and the kinds of work."""
+    """Seconds of the cases, how many kills of each policy, the kinds of work, and how often a case may be tried."""
 
     steady_s: float
     quiet_s: float
     kills: int
     beyond_s: float
     works: tuple[str, ...]
+    tries: int
 
 
-FULL = Lengths(40.0, 25.0, 5, 12.0, tuple(STEADY))
-SHORT = Lengths(9.0, 5.0, 1, 4.0, ("exponential",))
+FULL = Lengths(40.0, 25.0, 5, 12.0, tuple(STEADY), 3)
+SHORT = Lengths(9.0, 5.0, 1, 4.0, ("exponential",), 2)
 
 
 @dataclass(frozen=True)
@@ -122,16 +123,25 @@ def _waits(
     name: str, setting: Setting, traffic: Traffic, trace: Trace, found: np.ndarray, inside: float
 ) -> Rows:
     """Measured waits beside those of the simulation and of the law."""
-    said, law = _said(setting, trace), predict.law(traffic, setting.fleet, setting.base)
+    said, law = _said(setting, trace), predict.law(trace, traffic.cv, setting.fleet, setting.base)
     spread = predict.spread(traffic, setting.fleet, setting.base, trace.horizon_s)
     tail, tail_found = (float(np.quantile(one, 0.95)) for one in (said, found))
     mean = float(found.mean())
     return [
         compared(f"{name}: mean wait, simulated", float(said.mean()), mean, "s", TIMES),
         compared(f"{name}: 95 % of waits below, simulated", tail, tail_found, "s", TIMES),
-        bounded(f"{name}: mean wait, by the law", *spread["wait_s"], mean, "s", law.wait_s),
-        bounded(f"{name}: Q, by the law", *spread["inside"], inside, "requests", law.inside),
+        bounded(
+            f"{name}: mean wait, by the law", *_times(spread["wait_s"], law.wait_s), mean, "s", law.wait_s
+        ),
+        bounded(
+            f"{name}: Q, by the law", *_times(spread["inside"], law.inside), inside, "requests", law.inside
+        ),
     ]
+
+
+def _times(ratios: tuple[float, float], value: float) -> tuple[float, float]:
+    """An interval of ratios around a value."""
+    return ratios[0] * value, ratios[1] * value
 
 
 def unharmed(name: str, answers: Answers, passed: Sequence[Passed], again: int | None) -> Rows:

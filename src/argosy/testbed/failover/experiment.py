@@ -19,7 +19,6 @@ from argosy.testbed.failover.trace import Fleet
 from argosy.testbed.hosts import Hosts, why_not
 from argosy.testbed.wiring import Wiring
 
-TRIES = 3
 MOST_STALLED = 0.01  # of a case's time
 
 
@@ -33,20 +32,17 @@ def run(short: bool, say: Callable[[str], None] = lambda line: None) -> dict[str
         say("baseline: requests one at a time")
         base = cases.baseline(hosts)
         setting = Setting(hosts, lengths, base)
-        steady = [
-            _steadily(partial(cases.steady, setting, work), f"steady, {work} work", say)
-            for work in lengths.works
-        ]
+
+        def held(title: str, case: Callable[..., Case], *which: str) -> Case:
+            return _steadily(partial(case, setting, *which), title, lengths.tries, say)
+
+        steady = [held(f"steady, {work} work", cases.steady, work) for work in lengths.works]
         policies = [
-            _steadily(
-                partial(disturbances.killed, setting, policy),
-                f"{disturbances.NAMES[policy]}, and kills",
-                say,
-            )
+            held(f"{disturbances.NAMES[policy]}, and kills", disturbances.killed, policy)
             for policy in POLICIES
         ]
-        upgrade = _steadily(partial(disturbances.upgraded, setting), "rolling upgrade", say)
-        beyond = _steadily(partial(disturbances.beyond, setting), "two of four replicas killed at once", say)
+        upgrade = held("rolling upgrade", disturbances.upgraded)
+        beyond = held("two of four replicas killed at once", disturbances.beyond)
     every = [*steady, *policies, upgrade, beyond]
     return answer(
         [row for rows, _ in every for row in rows],
@@ -63,11 +59,11 @@ def run(short: bool, say: Callable[[str], None] = lambda line: None) -> dict[str
     )
 
 
-def _steadily(case: Callable[[], Case], title: str, say: Callable[[str], None]) -> Case:
-    """Run a case; again, TRIES times at most, when the users' program was kept from running meanwhile: that, and not what came
+def _steadily(case: Callable[[], Case], title: str, tries: int, say: Callable[[str], None]) -> Case:
+    """Run a case; again, up to `tries` times, when the users' program was kept from running meanwhile: that, and not what came
     of it, decides.
     """
-    for number in range(1, TRIES + 1):
+    for number in range(1, tries + 1):
         say(title if number == 1 else f"{title}, again: the machine was busy with other things")
         rows, told = case()
         if told["stalled"] <= MOST_STALLED:

@@ -126,34 +126,39 @@ def waits_s(run: FleetRun, base: Baseline, trace: Trace) -> np.ndarray:
 
 @dataclass(frozen=True)
 class Queue:
-    """Means of one queue before all slots: `wait_s`, `wait_95_s`, and `inside`, requests in the system."""
+    """Means of one queue before all slots: `wait_s`, and `inside`, requests in the system."""
 
     wait_s: float
-    wait_95_s: float
     inside: float
 
 
-def law(traffic: Traffic, fleet: Fleet, base: Baseline) -> Queue:
-    """M/M/c, and beyond exponential work Allen–Cunneen's approximation of M/G/c, with what the baseline adds."""
-    slots, work = fleet.replicas * fleet.slots, traffic.service_s + base.held_s
-    wait = float(queueing.mean_wait(traffic.rate, work, slots, 1.0, traffic.cv**2))
-    tail = float(queueing.wait_quantile(traffic.rate, work, slots, 0.95)) * (1.0 + traffic.cv**2) / 2.0
-    inside = float(queueing.in_system(traffic.rate, wait + work + base.request_s))
-    return Queue(wait, tail, inside)
+def law(trace: Trace, cv: float, fleet: Fleet, base: Baseline) -> Queue:
+    """M/M/c, and beyond exponential work Allen–Cunneen's approximation of M/G/c, of a trace's own rate and mean work, with what
+    the baseline adds; `cv` of its work.
+    """
+    slots, work = fleet.replicas * fleet.slots, float(trace.service_s.mean()) + base.held_s
+    wait = float(queueing.mean_wait(trace.rate, work, slots, 1.0, cv**2))
+    inside = float(queueing.in_system(trace.rate, wait + work + base.request_s))
+    return Queue(wait, inside)
 
 
 def spread(
     traffic: Traffic, fleet: Fleet, base: Baseline, horizon_s: float, draws: int = DRAWS
 ) -> dict[str, tuple[float, float]]:
-    """Where means over one trace of this length lie, for SHARE of traces drawn alike: of the Queue's three figures."""
+    """By how much the means over one trace of this length differ from its law's: the ratios between which SHARE of traces drawn
+    alike lie, of the Queue's figures.
+    """
     rows = []
     for seed in range(draws):
         trace = traffic.draw(horizon_s, 1000 + seed)
-        run = fleet_run(trace, fleet, "round-robin", base, central=True)
-        wait = waits_s(run, base, trace)
-        rows.append((wait.mean(), np.quantile(wait, 0.95), trace.rate * run.e2e_s.mean()))
+        run, said = (
+            fleet_run(trace, fleet, "round-robin", base, central=True),
+            law(trace, traffic.cv, fleet, base),
+        )
+        inside = trace.rate * float(run.e2e_s.mean())
+        rows.append((float(waits_s(run, base, trace).mean()) / said.wait_s, inside / said.inside))
     low, high = np.quantile(np.array(rows), [(1 - SHARE) / 2, (1 + SHARE) / 2], axis=0)
-    names = ("wait_s", "wait_95_s", "inside")
+    names = ("wait_s", "inside")
     return {name: (float(a), float(b)) for name, a, b in zip(names, low, high, strict=True)}
 
 
