@@ -6,5 +6,6 @@ ORDER = [
     "checkpoints",
     "hang",
     "policies",
+    "sites",
     "failover",
 ]  # names of commands: `argosy testbed NAME [--short] [--json] [--report PATH]`

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import typer
 
-from argosy.cli.testbed import checkpoints, clean, collectives, every, failover, hang, planes, policies
+from argosy.cli.testbed import checkpoints, clean, collectives, every, failover, hang, planes, policies, sites
 
 app = typer.Typer(
     help="Run on this very machine what the simulators claim: network namespaces, shaped links, MPI and torch."
@@ -17,4 +17,5 @@ app.command("checkpoints")(checkpoints.checkpoints)
 app.command("failover")(failover.failover)
 app.command("policies")(policies.policies)
 app.command("hang")(hang.hang)
+app.command("sites")(sites.sites)
 app.command("clean")(clean.clean)
