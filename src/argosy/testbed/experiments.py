@@ -3,6 +3,7 @@
 ORDER = [
     "collectives",
     "planes",
+    "training",
     "checkpoints",
     "hang",
     "policies",

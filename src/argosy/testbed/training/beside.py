@@ -11,13 +11,16 @@ import numpy as np
 
 from argosy.facts import Values, load_catalog
 from argosy.reliability import group_start_up_s
-from argosy.testbed.comparison import compared, counted
+from argosy.testbed.comparison import bounded, compared, counted
 from argosy.testbed.fabrics import Fabric
 from argosy.testbed.predict import Baseline, ring_bytes
 from argosy.testbed.training import cases, predict
 from argosy.testbed.training.shape import Pace
 
 BAR = 0.1
+SHARE_BAR = (
+    0.05  # of the step: what the processor does between the waits is no idling, and not in the simulation
+)
 BYTES_BAR = 0.03  # headers and acknowledgements are some 1.2 %
 LOSSES = 1e-9  # losses of all forms lie within this of the single process's, relatively
 Found = list[dict[str, Any]]  # what every rank found of a case
@@ -136,8 +139,12 @@ def _pipeline(
     seconds = simulated.seconds + overhead
     rows = [
         compared(f"step: {name}", seconds, measured, "s", BAR if judged else None),
-        compared(f"idle share: {name}", simulated.bubble_fraction, idle, "", BAR if judged else None),
     ]
+    share = simulated.bubble_fraction
+    if judged:
+        rows.append(
+            bounded(f"idle share: {name}", share - SHARE_BAR, share + SHARE_BAR, idle, "", predicted=share)
+        )
     one = {key: case[key] for key in ("kind", "schedule", "bounds", "micro_batches")}
     told = {"predicted_s": seconds, "measured_s": measured}
     return rows, {"name": name, **one, **told, "bubble": simulated.bubble_fraction, "measured_bubble": idle}
@@ -178,6 +185,7 @@ def starts(each: Found) -> dict[str, Any]:
         "measured_s": seconds.tolist(),
         "per_rank_s": float(slope),
         "fixed_s": float(start),
+        "last_exponent": float(np.log(seconds[-1] / seconds[-2]) / np.log(sizes[-1] / sizes[-2])),
         "exponent": float(np.polyfit(np.log(sizes), np.log(seconds), 1)[0]),
         "law_s": [float(group_start_up_s(values, int(size), "tcp-store")) for size in sizes],
     }

@@ -89,17 +89,18 @@ def timed(short: bool) -> list[Case]:
 
 def traced(short: bool) -> list[Case]:
     """Cases of four ranks that are profiled: nothing planted, a slow rank, a slow loader, even and uneven stages."""
+    steps = 5 if short else 7
     factors = [SLOWER if rank == SLOW_RANK else 1.0 for rank in range(4)]
     reads = [READ_S if rank == READING_RANK else 0.0 for rank in range(4)]
     cases = [
-        data_parallel("all-reduce", True, 6, trace="healthy"),
-        data_parallel("all-reduce", True, 6, trace="slow-rank", factors=factors),
-        pipeline("1f1b", UNEVEN, 5, trace="uneven-stages"),
+        data_parallel("all-reduce", True, steps, trace="healthy"),
+        data_parallel("all-reduce", True, steps, trace="slow-rank", factors=factors),
+        pipeline("1f1b", UNEVEN, steps - 1, trace="uneven-stages"),
     ]
     if not short:
         cases += [
-            data_parallel("all-reduce", True, 6, trace="slow-loader", read_s=reads),
-            pipeline("1f1b", EVEN, 5, trace="even-stages"),
+            data_parallel("all-reduce", True, steps, trace="slow-loader", read_s=reads),
+            pipeline("1f1b", EVEN, steps - 1, trace="even-stages"),
         ]
     return cases
 

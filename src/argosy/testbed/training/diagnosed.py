@@ -40,6 +40,12 @@ def _who(culprit: Mapping[str, Any]) -> str | None:
     return named[0] if named else None
 
 
+def wrong(folder: Path) -> dict[str, str]:
+    """Folders of traces there whose diagnosis does not blame as planted, and whom it blames."""
+    found = {name: blamed([folder / name])[0] for name in PLANTED if (folder / name).is_dir()}
+    return {name: who for name, who in found.items() if who != _told(PLANTED[name])}
+
+
 def comparisons(folder: Path) -> list[Row]:
     """A row per folder of traces there, and one for the slow rank's log without its traces."""
     rows = []
