@@ -67,6 +67,18 @@ def diagnose(
         print(error, file=sys.stderr)
         raise typer.Exit(BAD_INPUT) from None
     answer = found.to_dict()
+    _print(answer, as_json, as_markdown)
+    _draw(answer, html, pictures)
+    _export(found, perfetto, export)
+    if bugs := [
+        problem.traceback for each in found.observed.inputs for problem in each.problems if problem.traceback
+    ]:
+        print(bugs[0], file=sys.stderr)
+        raise typer.Exit(BUG)
+
+
+def _print(answer: dict[str, Any], as_json: bool, as_markdown: bool) -> None:
+    """The diagnosis on standard output: JSON, Markdown, or tables."""
     if as_json:
         print(json.dumps(answer, indent=1, ensure_ascii=False, allow_nan=False))
     elif as_markdown:
@@ -77,6 +89,10 @@ def diagnose(
         from argosy.cli.diagnose_text import show
 
         show(answer)
+
+
+def _draw(answer: dict[str, Any], html: Path | None, pictures: Path | None) -> None:
+    """The page and the folder of pictures, where they are asked for."""
     if html is not None:
         from argosy.report.diagnosis_html import diagnosis_html
 
@@ -87,23 +103,22 @@ def diagnose(
 
         for file in write_pictures(answer, pictures):
             print(f"argosy: wrote {file}", file=sys.stderr)
+
+
+def _export(found: Any, perfetto: Path | None, folder: Path | None) -> None:
+    """The aligned ranks for Perfetto, and files for other commands, where they are asked for."""
     if perfetto is not None:
         from argosy.report.perfetto import observed, write
 
         alignment = found.observed.alignment
         perfetto.write_bytes(write(()) if alignment is None else observed(alignment))
         print(f"argosy: wrote {perfetto}; open it at https://ui.perfetto.dev", file=sys.stderr)
-    if export is not None:
+    if folder is not None:
         from argosy.observe.exports import write as write_exports
 
-        files, told = write_exports(found.observed, export)
+        files, told = write_exports(found.observed, folder)
         for line in [*(f"wrote {file}" for file in files), *told]:
             print(f"argosy: {line}", file=sys.stderr)
-    if bugs := [
-        problem.traceback for each in found.observed.inputs for problem in each.problems if problem.traceback
-    ]:
-        print(bugs[0], file=sys.stderr)
-        raise typer.Exit(BUG)
 
 
 def _workers(paths: list[str]) -> Any:

@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import typer
+
+from argosy.cli import schedule_options as options
 
 if TYPE_CHECKING:
     from argosy.planning.queue import Queue
@@ -16,85 +18,28 @@ INFEASIBLE = 2
 
 
 def schedule(
-    source: Annotated[
-        Path | None,
-        typer.Argument(
-            help="A trace (CSV, sacct --parsable2, Kueue's workloads as JSON), or a scenario (.yaml).",
-            show_default=False,
-        ),
-    ] = None,
-    policy: Annotated[
-        str | None,
-        typer.Option("--policy", help="A name of --policies (default: the scenario's; easy for a trace)."),
-    ] = None,
-    why: Annotated[
-        str | None, typer.Option("--why", help="What blocks this job, and what would unblock it.")
-    ] = None,
-    compare: Annotated[
-        str | None,
-        typer.Option(
-            "--compare", help="Policies to set beside it, with commas: fifo,conservative. All: all."
-        ),
-    ] = None,
-    seeds: Annotated[
-        int, typer.Option("--seeds", min=1, max=1000, help="Draws of jobs and failures for intervals.")
-    ] = 1,
-    seed: Annotated[
-        int, typer.Option("--seed", min=0, help="The same seed gives the same jobs and failures.")
-    ] = 0,
-    until: Annotated[
-        str | None, typer.Option("--until", help="Stop here: 7 days. A scenario stops at its horizon.")
-    ] = None,
-    nodes: Annotated[
-        int | None, typer.Option("--nodes", min=1, max=1_000_000, help="Nodes, for a trace.")
-    ] = None,
-    per_node: Annotated[
-        int, typer.Option("--accelerators-per-node", min=1, max=1024, help="Of one node, for a trace.")
-    ] = 8,
-    per_domain: Annotated[
-        int,
-        typer.Option("--nodes-per-domain", min=1, help="Nodes that share one NVLink domain, for a trace."),
-    ] = 1,
-    per_leaf: Annotated[
-        int, typer.Option("--nodes-per-leaf", min=1, help="Nodes below one leaf, for a trace.")
-    ] = 32,
-    per_pod: Annotated[
-        int, typer.Option("--leaves-per-pod", min=1, help="Leaves of one pod, for a trace.")
-    ] = 8,
-    accelerator: Annotated[
-        str,
-        typer.Option(
-            "--accelerator", help="Their type, for jobs of a trace that name one.", show_default=False
-        ),
-    ] = "",
-    quota: Annotated[
-        list[str] | None, typer.Option("--quota", help="research=512: accelerators of a tenant (repeatable).")
-    ] = None,
-    node_mttf: Annotated[
-        str | None,
-        typer.Option("--node-mttf", help="Mean time between failures of a node, for a trace: 2 yr."),
-    ] = None,
-    repair: Annotated[str, typer.Option("--repair", help="Mean time until a failed node is back.")] = "1 day",
-    fleet: Annotated[
-        Path | None,
-        typer.Option("--fleet", help="A scenario whose fleet, failures and quotas a trace is played on."),
-    ] = None,
-    picture: Annotated[
-        Path | None, typer.Option("--picture", help="Draw occupancy and jobs on nodes: .svg or .png.")
-    ] = None,
-    html: Annotated[
-        Path | None, typer.Option("--html", help="Write a page with pictures and tables.")
-    ] = None,
-    policies: Annotated[
-        bool, typer.Option("--policies", help="The known policies, and what they do.")
-    ] = False,
-    paradigms: Annotated[
-        bool,
-        typer.Option(
-            "--paradigms", help="The same load under hpc, wsc and ml-fleet, in the eight dimensions."
-        ),
-    ] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON and nothing else.")] = False,
+    source: options.Source = None,
+    policy: options.Policy = None,
+    why: options.Why = None,
+    compare: options.Compare = None,
+    seeds: options.Seeds = 1,
+    seed: options.Seed = 0,
+    until: options.Until = None,
+    nodes: options.Nodes = None,
+    per_node: options.PerNode = 8,
+    per_domain: options.PerDomain = 1,
+    per_leaf: options.PerLeaf = 32,
+    per_pod: options.PerPod = 8,
+    accelerator: options.Accelerator = "",
+    quota: options.Quota = None,
+    node_mttf: options.NodeMttf = None,
+    repair: options.Repair = "1 day",
+    fleet: options.Fleet = None,
+    picture: options.Picture = None,
+    html: options.Html = None,
+    policies: options.Policies = False,
+    paradigms: options.Paradigms = False,
+    as_json: options.AsJson = False,
 ) -> None:
     """Play the cluster's queue under a policy: who waits, why, where accelerator-time goes; policies compared."""
     if policies:

@@ -160,86 +160,98 @@ def _names(rows: Sequence[Mapping[str, Any]], y: Any, height: float) -> list[Cha
     ]
 
 
-def rails(drawing: Mapping[str, Any]) -> Chart:
-    """Servers with their cards below, one switch per rail above, a line per cable in its rail's colour."""
-    hosts, cards, leaves = drawing["hosts"], drawing["cards"], drawing["leaves"]
-    height, width = 300.0, float(_WIDTH)
-    slot = width / hosts
-    size = min(slot * 0.86 / cards, 64.0)
+class _RailPlaces:
+    """Where the parts of a picture of rails stand, in pixels: servers with their cards below, switches above."""
 
-    def card_x(host: int, card: int) -> float:
-        return float((host + 0.5) * slot + (card - (cards - 1) / 2) * size)
+    height = 300.0
 
-    def leaf_x(leaf: int) -> float:
-        return float((leaf + 0.5) * width / leaves)
+    def __init__(self, drawing: Mapping[str, Any]) -> None:
+        self.drawing = drawing
+        self.hosts, self.cards, self.leaves = drawing["hosts"], drawing["cards"], drawing["leaves"]
+        self.width = float(_WIDTH)
+        self.slot = self.width / self.hosts
+        self.size = min(self.slot * 0.86 / self.cards, 64.0)
 
+    def card_x(self, host: int, card: int) -> float:
+        return float((host + 0.5) * self.slot + (card - (self.cards - 1) / 2) * self.size)
+
+    def leaf_x(self, leaf: int) -> float:
+        return float((leaf + 0.5) * self.width / self.leaves)
+
+    @staticmethod
     def colour(rail: int) -> str:
         return _RAILS[rail % len(_RAILS)]
 
-    lines = [
-        point
-        for index, line in enumerate(drawing["lines"])
-        for point in (
+    def cables(self) -> list[dict[str, Any]]:
+        """The two ends of every cable."""
+        rows = []
+        for index, line in enumerate(self.drawing["lines"]):
+            own = {"line": index, "colour": self.colour(line["rail"])}
+            rows.append({**own, "x": self.card_x(line["host"], line["card"]), "y": 213})
+            rows.append({**own, "x": self.leaf_x(line["leaf"]), "y": 62})
+        return rows
+
+    def servers(self) -> list[dict[str, Any]]:
+        """A frame around each server's cards."""
+        half = self.size * self.cards / 2 + 8
+        middles = [(h + 0.5) * self.slot for h in range(self.hosts)]
+        return [{"x": middle - half, "x2": middle + half, "y": 205, "y2": 282} for middle in middles]
+
+    def squares(self) -> list[dict[str, Any]]:
+        """A square for each card."""
+        return [
             {
-                "line": index,
-                "x": card_x(line["host"], line["card"]),
+                "x": (middle := self.card_x(h, c)) - self.size * 0.42,
+                "x2": middle + self.size * 0.42,
                 "y": 213,
-                "colour": colour(line["rail"]),
-            },
-            {"line": index, "x": leaf_x(line["leaf"]), "y": 62, "colour": colour(line["rail"])},
-        )
-    ]
-    frames = [
-        {
-            "x": (h + 0.5) * slot - size * cards / 2 - 8,
-            "x2": (h + 0.5) * slot + size * cards / 2 + 8,
-            "y": 205,
-            "y2": 282,
-        }
-        for h in range(hosts)
-    ]
-    squares = [
-        {
-            "x": card_x(h, c) - size * 0.42,
-            "x2": card_x(h, c) + size * 0.42,
-            "y": 213,
-            "y2": 251,
-            "middle": card_x(h, c),
-            "label": f"GPU {c}" if size > 38 else f"{c}",
-            "colour": colour(c),
-        }
-        for h in range(hosts)
-        for c in range(cards)
-    ]
-    spread = min(width / leaves * 0.8, 150.0)
-    by_rail = drawing["leaf_name"] == "rail"
-    switches = [
-        {
-            "x": leaf_x(k) - spread / 2,
-            "x2": leaf_x(k) + spread / 2,
-            "y": 28,
-            "y2": 62,
-            "middle": leaf_x(k),
-            "label": f"{drawing['leaf_name']} {k}",
-            "colour": colour(k) if by_rail else _INK,
-        }
-        for k in range(leaves)
-    ]
-    titles = [{"x": (h + 0.5) * slot, "y": 268, "label": f"server {h}"} for h in range(hosts)]
+                "y2": 251,
+                "middle": middle,
+                "label": f"GPU {c}" if self.size > 38 else f"{c}",
+                "colour": self.colour(c),
+            }
+            for h in range(self.hosts)
+            for c in range(self.cards)
+        ]
+
+    def switches(self) -> list[dict[str, Any]]:
+        """A box for each switch, in its rail's colour where it is one rail's."""
+        half = min(self.width / self.leaves * 0.8, 150.0) / 2
+        name = self.drawing["leaf_name"]
+        return [
+            {
+                "x": self.leaf_x(k) - half,
+                "x2": self.leaf_x(k) + half,
+                "y": 28,
+                "y2": 62,
+                "middle": self.leaf_x(k),
+                "label": f"{name} {k}",
+                "colour": self.colour(k) if name == "rail" else _INK,
+            }
+            for k in range(self.leaves)
+        ]
+
+    def titles(self) -> list[dict[str, Any]]:
+        """The servers' names."""
+        return [{"x": (h + 0.5) * self.slot, "y": 268, "label": f"server {h}"} for h in range(self.hosts)]
+
+
+def rails(drawing: Mapping[str, Any]) -> Chart:
+    """Servers with their cards below, one switch per rail above, a line per cable in its rail's colour."""
+    places = _RailPlaces(drawing)
     shade = alt.Color("colour:N", scale=None)
 
     def at(x: str, y: str) -> dict[str, Any]:
         return {
-            "x": alt.X(f"{x}:Q", scale=alt.Scale(domain=[0, width], nice=False), axis=None),
-            "y": alt.Y(f"{y}:Q", scale=alt.Scale(domain=[height, 0], nice=False), axis=None),
+            "x": alt.X(f"{x}:Q", scale=alt.Scale(domain=[0, places.width], nice=False), axis=None),
+            "y": alt.Y(f"{y}:Q", scale=alt.Scale(domain=[places.height, 0], nice=False), axis=None),
         }
 
-    boxes = [*squares, *switches]
+    boxes = [*places.squares(), *places.switches()]
     return alt.layer(
-        alt.Chart(_data(frames))
+        alt.Chart(_data(places.servers()))
         .mark_rect(fill=_BOX, stroke="#b6c3ce", cornerRadius=6)
         .encode(**at("x", "y"), x2="x2:Q", y2="y2:Q"),
-        alt.Chart(_data(lines))
+        alt.Chart(_data(places.cables()))
         .mark_line(strokeWidth=2, opacity=0.85)
         .encode(**at("x", "y"), color=shade, detail="line:N"),
         alt.Chart(_data(boxes))
@@ -248,10 +260,12 @@ def rails(drawing: Mapping[str, Any]) -> Chart:
         alt.Chart(_data([{**b, "centre": (b["y"] + b["y2"]) / 2} for b in boxes]))
         .mark_text(color=_PAPER, fontSize=12, fontWeight="bold")
         .encode(**at("middle", "centre"), text="label:N"),
-        alt.Chart(_data(titles)).mark_text(color=_INK, fontSize=12).encode(**at("x", "y"), text="label:N"),
+        alt.Chart(_data(places.titles()))
+        .mark_text(color=_INK, fontSize=12)
+        .encode(**at("x", "y"), text="label:N"),
     ).properties(
-        width=width,
-        height=height,
+        width=places.width,
+        height=places.height,
         title=_title(drawing["title"], f"{len(drawing['lines'])} cables"),
         view=alt.ViewBackground(strokeOpacity=0),
     )

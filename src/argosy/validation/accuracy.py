@@ -157,6 +157,29 @@ def runs_section(payload: dict[str, Any]) -> list[str]:
         f"skipped. Fitted and unseen rows together.",
         "",
     ]
+    lines += _by_evidence(clean, summary)
+    for name in ("source", "accelerator", "framework", "scale", "grade", "recompute"):
+        lines += [
+            f"By {name}:",
+            "",
+            *markdown(HEADER, (errors_row(k, v) for k, v in summary[name].items() if v["n"])),
+        ]
+        if name == "source":
+            lines += [beyond_the_bar(summary["source"]), ""]
+    lines += _worst(clean)
+    flags = Counter(row["flag"] for row in rows if row["flag"])
+    lines += ["### Rows listed as inconsistent", "", *markdown(("reason", "rows"), flags.most_common())]
+    lines += contradicted_rows(clean)
+    lines += [
+        "### Skipped",
+        "",
+        *markdown(("reason", "rows"), sorted(summary["skipped"].items(), key=lambda kv: -kv[1])),
+    ]
+    return lines
+
+
+def _by_evidence(clean: list[dict[str, Any]], summary: dict[str, Any]) -> list[str]:
+    """Errors of all rows, of dense models, of large runs, and by what kind of evidence a source is."""
     evidence = defaultdict(list)
     for row in clean:
         if row["status"] == "ok":
@@ -166,7 +189,7 @@ def runs_section(payload: dict[str, Any]) -> list[str]:
     dense = [
         r for r in clean if r["status"] == "ok" and r["grade"] != "extrapolated" and "100" in r["accelerator"]
     ]
-    lines += markdown(
+    return markdown(
         HEADER,
         [
             errors_row("all", summary["all"]),
@@ -178,21 +201,11 @@ def runs_section(payload: dict[str, Any]) -> list[str]:
             *(errors_row(name, statistics(members)) for name, members in evidence.items()),
         ],
     )
-    for name in ("source", "accelerator", "framework", "scale", "grade", "recompute"):
-        lines += [
-            f"By {name}:",
-            "",
-            *markdown(HEADER, (errors_row(k, v) for k, v in summary[name].items() if v["n"])),
-        ]
-        if name == "source":
-            lines += [beyond_the_bar(summary["source"]), ""]
+
+
+def _worst(clean: list[dict[str, Any]]) -> list[str]:
+    """The rows with the largest errors, and a supposition why."""
     worst = sorted((r for r in clean if r.get("error") is not None), key=lambda r: -abs(r["error"]))
-    lines += [
-        "### The worst ten rows",
-        "",
-        "One per model, device and format. The last column is a supposition, not a finding.",
-        "",
-    ]
     seen: set[tuple[str, str, str]] = set()
     shown: list[tuple[Any, ...]] = []
     for row in worst:
@@ -212,18 +225,11 @@ def runs_section(payload: dict[str, Any]) -> list[str]:
                     why,
                 )
             )
-    lines += markdown(
+    heading = "One per model, device and format. The last column is a supposition, not a finding."
+    table = markdown(
         ("row", "source", "model", "accelerator", "format", "accelerators", "error %", "likely why"), shown
     )
-    flags = Counter(row["flag"] for row in rows if row["flag"])
-    lines += ["### Rows listed as inconsistent", "", *markdown(("reason", "rows"), flags.most_common())]
-    lines += contradicted_rows(clean)
-    lines += [
-        "### Skipped",
-        "",
-        *markdown(("reason", "rows"), sorted(summary["skipped"].items(), key=lambda kv: -kv[1])),
-    ]
-    return lines
+    return ["### The worst ten rows", "", heading, "", *table]
 
 
 def generic_section(directory: Path) -> list[str]:

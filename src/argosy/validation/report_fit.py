@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from argosy.training import Stack
 from argosy.training.kernels.fitted import steps_table
 from argosy.training.step import SOFTMAX_HOST
@@ -43,6 +45,11 @@ def by_hand() -> list[tuple[str, str, str]]:
 def parameters_section() -> list[str]:
     """Every fitted number of the step model, and what the fit is worth on rows that it did not see."""
     table = steps_table()
+    return [*_numbers(table), *_unseen(table)]
+
+
+def _numbers(table: dict[str, Any]) -> list[str]:
+    """Every number with its meaning, prior, fitted value and left-out range; those read by hand apart."""
     parameters = [
         (
             f"`{p['name']}`",
@@ -53,6 +60,27 @@ def parameters_section() -> list[str]:
         )
         for p in table["parameters"]
     ]
+    return [
+        f"## The {len(parameters)} numbers fitted to steps",
+        "",
+        "Each has a meaning, a prior (published or assumed) and belongs to an accelerator "
+        "generation or a framework era; none",
+        "belongs to a source or a row. Sources count by the root of their rows. `python -m "
+        "argosy.validation.fit_steps`",
+        f"regenerates them. The last column is the range over the fits that leave one source out (the last {len(MIXTURES)}: one "
+        "model).",
+        "",
+        *markdown(("number", "meaning", "prior", "fitted", "left out"), parameters),
+        "### Numbers read from steps by hand",
+        "",
+        "They are not in the fit and have no left-out range; rows that they were read from are among the rows scored.",
+        "",
+        *markdown(("number", "value", "read from"), by_hand()),
+    ]
+
+
+def _unseen(table: dict[str, Any]) -> list[str]:
+    """Errors on rows set aside, and with one source or one model left out."""
     groups = []
     for name, kinds in table["errors"].items():
         for kind, found in kinds.items():
@@ -75,21 +103,6 @@ def parameters_section() -> list[str]:
         for key in ("left_one_source_out", "left_one_model_out")
     )
     return [
-        f"## The {len(parameters)} numbers fitted to steps",
-        "",
-        "Each has a meaning, a prior (published or assumed) and belongs to an accelerator "
-        "generation or a framework era; none",
-        "belongs to a source or a row. Sources count by the root of their rows. `python -m "
-        "argosy.validation.fit_steps`",
-        f"regenerates them. The last column is the range over the fits that leave one source out (the last {len(MIXTURES)}: one "
-        "model).",
-        "",
-        *markdown(("number", "meaning", "prior", "fitted", "left out"), parameters),
-        "### Numbers read from steps by hand",
-        "",
-        "They are not in the fit and have no left-out range; rows that they were read from are among the rows scored.",
-        "",
-        *markdown(("number", "value", "read from"), by_hand()),
         "### Rows that the fit did not see",
         "",
         "The fit never sees the set-aside rows; the people who built the model did see their errors while they chose its",

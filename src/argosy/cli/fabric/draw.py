@@ -54,35 +54,13 @@ def draw(
     as_json: options.AsJson = False,
 ) -> None:
     """Build a fabric from its cables: switches, links, bisection, price, power; load it, break it, export it."""
-    from argosy.cli.fabric.head import head
-
     given = dict(locals())
-    if (scenario is None) == (topology is None):
-        raise typer.BadParameter("give either a scenario or --topology with --hosts")
-    if scenario is None and (placement or traffic == "layout"):
-        raise typer.BadParameter("a layout's traffic and placement need a scenario with training")
-    with_network = collective is not None or placement or traffic == "layout"
-    if with_network and role != "compute":
-        raise typer.BadParameter(f"collectives and layouts run on the compute fabric, not on --role {role}")
-    with_network = with_network or (export is not None and export[0] == "astra-sim")
+    with_network = _needs_network(given)
     if scenario is not None:
         payload, drawn, network = _of_scenario(scenario, role, with_network)
     else:
         payload, drawn, network = _of_numbers(given, accelerator, protocol, with_network)
-    if collective is not None:
-        from argosy.cli.fabric.collective import timed
-
-        add(payload, timed(drawn, network, given))
-    if placement:
-        from argosy.cli.fabric.placement import placed
-
-        add(payload, placed(drawn, network, given))
-    run = None
-    if traffic is not None:
-        from argosy.cli.fabric.traffic import load
-
-        answer, run = load(drawn, traffic, given, network)
-        add(payload, answer)
+    run = _load(payload, drawn, network, given)
     if analysis:
         from argosy.fabric.failures import analysis_payload
 
@@ -96,11 +74,48 @@ def draw(
 
         draw_pictures(drawn, run, traffic, picture)
     if as_json:
+        from argosy.cli.fabric.head import head
+
         print(json.dumps({**head("fabric"), **payload}, indent=1, ensure_ascii=False))
     else:
         from argosy.cli.fabric.show import show
 
         show(payload)
+
+
+def _needs_network(given: dict[str, Any]) -> bool:
+    """Whether what is asked runs on the accelerators' network; typer.BadParameter where it cannot be asked together."""
+    scenario, of_layout = given["scenario"], given["placement"] or given["traffic"] == "layout"
+    if (scenario is None) == (given["topology"] is None):
+        raise typer.BadParameter("give either a scenario or --topology with --hosts")
+    if scenario is None and of_layout:
+        raise typer.BadParameter("a layout's traffic and placement need a scenario with training")
+    if (given["collective"] is not None or of_layout) and given["role"] != "compute":
+        role = given["role"]
+        raise typer.BadParameter(f"collectives and layouts run on the compute fabric, not on --role {role}")
+    exported = given["export"]
+    return (
+        given["collective"] is not None or of_layout or (exported is not None and exported[0] == "astra-sim")
+    )
+
+
+def _load(payload: dict[str, Any], drawn: Any, network: Any, given: dict[str, Any]) -> Any:
+    """A collective, a layout's placement and traffic put on the fabric, as asked, into the payload; the traffic's run."""
+    if given["collective"] is not None:
+        from argosy.cli.fabric.collective import timed
+
+        add(payload, timed(drawn, network, given))
+    if given["placement"]:
+        from argosy.cli.fabric.placement import placed
+
+        add(payload, placed(drawn, network, given))
+    if given["traffic"] is None:
+        return None
+    from argosy.cli.fabric.traffic import load
+
+    answer, run = load(drawn, given["traffic"], given, network)
+    add(payload, answer)
+    return run
 
 
 def add(payload: dict[str, Any], more: dict[str, Any]) -> None:
