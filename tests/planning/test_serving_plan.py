@@ -2,14 +2,16 @@
 
 import json
 
+import numpy as np
 import pytest
 
 from argosy import loads
+from argosy.cli import main as cli
 from argosy.facts import FactError
 from argosy.ledger import Ledger
 from argosy.planning import plan
 from argosy.planning.serving import own_assertions, serving_payload
-from argosy.planning.shared import gpus_by_hour, hourly_load
+from argosy.planning.shared import elastic_hours, gpus_by_hour, hourly_load
 from argosy.planning.together import well_divided
 from argosy.spec import ScenarioError, check_assertions
 
@@ -101,6 +103,23 @@ def test_training_and_serving_share_a_budget():
     assert alone["training"][0]["layout"]["gpus"] == 64 and alone["serving"] == []
 
 
+@pytest.mark.parametrize(("micro_batches", "planned"), [(512, 32), (60, 7), (8, 8), (1, 1)])
+def test_elastic_speed_is_that_of_the_busiest_replica(micro_batches, planned):
+    """Micro-batches dealt out one by one; replicas that do not make the largest hand smaller are not used."""
+    replicas = np.arange(0, 70)
+    used, speed = elastic_hours(replicas, micro_batches, planned)
+
+    def hand(count):
+        return max((len(range(at, micro_batches, count)) for at in range(count)), default=0)
+
+    for there, few, fast in zip(replicas, used, speed, strict=True):
+        if there == 0:
+            assert few == fast == 0
+            continue
+        assert fast == pytest.approx(hand(planned) / hand(there))
+        assert hand(int(few)) == hand(there) and (few == 1 or hand(int(few) - 1) > hand(there))
+
+
 def test_night_leaves_more_to_training():
     factors = ", ".join(["1.6"] * 16 + ["0.2"] * 8)
     day = CHAT.replace("duration: 5 min", f"duration: 5 min, diurnal: [{factors}]").replace(
@@ -132,12 +151,27 @@ def test_below_the_floor_is_infeasible_and_says_what_would_help():
     assert answer["fleet"] is None
 
 
-def test_more_than_the_fleet_has_violates():
+def test_more_than_the_fleet_has_is_infeasible_and_says_how_many_it_takes():
     text = CHAT.replace("count: 64", "count: 8").replace("12 req/s", "300 req/s").replace("5 min", "1 min")
     answer = serving_payload(loads(text), seeds=1)
-    assert answer["verdict"]["status"] == "violates"
+    assert answer["verdict"]["status"] == "infeasible"
     assert answer["verdict"]["binding"] == "accelerators of the fleet"
-    assert plan(loads(text)).verdict.status == "infeasible"
+    assert answer["fleet"]["gpus"] > 8
+    whole = plan(loads(text)).to_dict()
+    assert whole["verdict"]["status"] == whole["serving"][0]["verdict"]["status"] == "infeasible"
+
+
+def test_a_promise_missed_is_told_and_leaves_with_zero_unless_asserted(capsys, tmp_path):
+    """`violates` runs: exit 0; an assertion on the margin makes it 3."""
+    text = CHAT.replace("replica: {tp: 1}", "replica: {tp: 1}\n  accelerators: 1").replace(
+        "12 req/s", "60 req/s"
+    )
+    text = text.replace("5 min", "1 min")
+    file = tmp_path / "short.yaml"
+    for assertion, code in (("", 0), ("assert: [serving.chat.verdict.margin >= 0]\n", 3)):
+        file.write_text(text.partition("assert:")[0] + assertion)
+        assert cli.run(["serving", str(file), "--seeds", "1"]) == code
+        assert "violates" in capsys.readouterr().out
 
 
 def test_strange_scenarios_are_told(tmp_path):
@@ -156,10 +190,10 @@ def test_strange_scenarios_are_told(tmp_path):
         serving_payload(loads(text, directory=tmp_path))
     with pytest.raises(ScenarioError, match=r"there is no file 't.csw'; write t.csv"):
         loads(text.replace("t.csv", "t.csw"), directory=tmp_path)
-    from argosy.planning.money import cost_payload
+    from argosy.planning.sites import compare_sites
 
     with pytest.raises(FactError, match="no training job; add training:, or ask argosy serving"):
-        cost_payload(loads(CHAT))
+        compare_sites(loads(CHAT), [], "usd", 100, 0)
 
 
 def test_a_load_test_stands_in_for_the_roofline(tmp_path, chat):

@@ -65,7 +65,6 @@ def serving_payload(
         "version": __version__,
         "facts_date": setting.catalog.facts_date,
         "scenario": {"name": scenario.name, "hash": scenario.hash, "inputs": canonical(scenario)},
-        "verdict": planned.verdict.to_dict(),
         **planned.payload,
         "assumptions": assumptions(setting),
     }
@@ -105,7 +104,7 @@ def plan_service(
     lost = unfit(setting, asked, ways)
     if found.best is None:
         verdict = _nothing(given, found)
-        empty = entry_without_fleet(given, found)
+        empty = {**entry_without_fleet(given, found), "verdict": verdict.to_dict()}
         return ServicePlan(given, asked, found, verdict, 0, None, None, None, dict(plain(empty)))
     sized = found.best
     whole = sized.whole_gpus(setting.node_size)
@@ -114,6 +113,7 @@ def plan_service(
     tree = ledger(asked, sized, whole)
     body = entry(asked, found, sized, whole, cost, tree)
     body["facility"], body["cost"] = power, {**body["cost"], **cost}
+    body["verdict"] = verdict.to_dict()
     body["curves"] = curves(sized)
     return ServicePlan(given, asked, found, verdict, whole, power, cost, tree, dict(plain(body)))
 
@@ -149,7 +149,7 @@ def _verdict(
     )
     room = f"{given.name}: {whole:,} of {budget:,} accelerators"
     if asked.accelerators is None:
-        limits.append(Constraint("accelerators of the fleet", 1.0 - whole / budget, "violates", room))
+        limits.append(Constraint("accelerators of the fleet", 1.0 - whole / budget, "infeasible", room))
     up, promised = availability(asked, sized), given.objectives.availability
     short = f"{given.name}: those needed are up {up:.4%} of the time, {asked.availability:.4%} promised"
     if up < asked.availability - 1e-9:

@@ -45,43 +45,54 @@ def gpus_by_hour(each: ServicePlan, node_size: int) -> np.ndarray:
 def shared_fleet(
     setting: Context, services: Sequence[ServicePlan], nominal: FleetRun, jobs: Sequence[JobPlan]
 ) -> dict[str, Any]:
-    """Training on what services leave hour by hour against what they leave at their peak.
+    """Training on what services leave hour by hour against the plan's, on what they leave at their peak.
 
-    An elastic job takes whole data-parallel replicas (tp · pp · cp accelerators each), its speed in proportion, and pauses
-    `RESIZE_S` at each change; tokens per accelerator are those of the plan. The worth of one accelerator: tokens trained per
-    second on one side, requests per second within promises on the other (from runs with a replica less and one more).
+    An elastic job takes whole data-parallel replicas (tp · pp · cp accelerators each) and pauses `RESIZE_S` at each change. The
+    global batch stays: the step takes as long as the replica with the most micro-batches, so that only replicas which make
+    these fewer help. The worth of one accelerator: tokens trained per second on one side, requests per second within
+    promises on the other (from runs with a replica less and one more).
     """
     job = max(jobs, key=lambda each: each.training.tokens)
     layout = job.main.layouts.to_dict()
     unit = int(layout["tp"] * layout["pp"] * layout["cp"])
     taken = sum(gpus_by_hour(each, setting.node_size) for each in services)
     left = np.maximum(setting.fleet.count - taken, 0.0)
-    used = left // unit * unit
-    static = float(left.min() // unit * unit)
+    micro_batches = int(layout["global_batch_sequences"]) // int(layout["micro_batch"])
+    used, speed = elastic_hours(left // unit, micro_batches, int(layout["dp"]))
     changes = int((used != np.roll(used, 1)).sum())
-    paused = changes * RESIZE_S * float(used.mean())
-    elastic = float((used * 3600.0).sum()) - paused
+    mean = float(speed.mean()) * (1.0 - changes * RESIZE_S / (HOURS * 3600.0))
+    if mean <= 1.0:  # the pauses cost more than the nights bring: it keeps its size
+        used, changes, mean = np.full(HOURS, float(layout["dp"])), 0, 1.0
     rate = nominal.jobs[0].tokens_per_s / nominal.accelerators * nominal.jobs[0].ettr
-    fixed = static * 3600.0 * HOURS
     days = float(nominal.wall_s) / 86400.0
     return {
         "serving_gpus_by_hour": taken,
-        "training_gpus_by_hour": used,
+        "training_gpus_by_hour": used * unit,
         "elastic_unit_gpus": unit,
         "resizes_per_day": changes,
         "resize_s": RESIZE_S,
-        "static_gpus": static,
-        "elastic_mean_gpus": elastic / (3600.0 * HOURS),
+        "static_gpus": float(nominal.accelerators),
+        "elastic_mean_gpus": mean * nominal.accelerators,
         "training_days_static": days,
-        "training_days_elastic": days * nominal.accelerators * 3600.0 * HOURS / elastic
-        if elastic > 0
-        else None,
-        "gained_gpu_hours_per_day": (elastic - fixed) / 3600.0,
+        "training_days_elastic": days / mean if mean > 0.0 else None,
+        "gained_gpu_hours_per_day": (mean - 1.0) * nominal.accelerators * HOURS,
+        "micro_batches": micro_batches,
         "marginal_gpu": {
             "training_tokens_per_s": float(rate),
             "serving": [_marginal(each, float(rate)) for each in services],
         },
     }
+
+
+def elastic_hours(replicas: np.ndarray, micro_batches: int, planned: int) -> tuple[np.ndarray, np.ndarray]:
+    """Data-parallel replicas that are used of those there are in each hour, and the speed over that of the `planned` number.
+
+    Of n replicas the busiest sees ⌈m ÷ n⌉ of the m micro-batches; the fewest replicas with as few are used.
+    """
+    there = np.asarray(replicas, float)
+    most = np.where(there >= 1.0, np.ceil(micro_batches / np.maximum(there, 1.0)), np.inf)
+    used = np.where(np.isfinite(most), np.ceil(micro_batches / most), 0.0)
+    return used, np.ceil(micro_batches / planned) / most
 
 
 def _marginal(each: ServicePlan, training_tokens_per_s: float) -> dict[str, Any]:

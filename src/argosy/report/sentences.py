@@ -76,8 +76,8 @@ def bandwidth(fabric: Mapping[str, Any]) -> str:
 def shared(found: Mapping[str, Any]) -> list[str]:
     """Elastic training beside services, and the worth of a GPU on each side."""
     lines = [
-        f"training on what serving leaves at its peak: {write.count(found['static_gpus'])} GPUs; hour by hour: "
-        f"{write.count(found['elastic_mean_gpus'])} on average, {write.significant(found['gained_gpu_hours_per_day'])} "
+        f"training on what serving leaves at its peak: {write.count(found['static_gpus'])} GPUs; hour by hour as "
+        f"fast as {write.count(found['elastic_mean_gpus'])} on average, {write.significant(found['gained_gpu_hours_per_day'])} "
         f"GPU-hours a day more, with {found['resizes_per_day']} changes of size a day"
     ]
     if found["training_days_elastic"] is not None:

@@ -107,8 +107,8 @@ def capacity(
 
     Continuous batching: X = B ÷ (B·S_p + (O − 1)·t_d(B) ÷ γ) at the best batch B whose time per token,
     t_d(B) ÷ γ + B·S_p ÷ (O − 1), keeps the limit and whose contexts fit in memory; S_p is what one prompt adds to the
-    iterations, γ tokens per iteration. `prompts` only: 1 ÷ S_p with a full chunk; `answers` only: without S_p. Rate 0 where
-    one sequence alone is too slow.
+    iterations, γ tokens per iteration. `prompts` only: 1 ÷ S_p with a full chunk; `answers` only: without S_p. Where the mean
+    request alone is slower than the limit (a promise to most may still be kept), one at a time.
     """
     provider = pool.provider
     if not answers:
@@ -132,7 +132,7 @@ def capacity(
         tpot = decode / provider.tokens_per_step + batch * prompt / more
     kept = np.flatnonzero(tpot <= tpot_limit_s)
     if not len(kept):
-        return Capacity(0.0, 1.0, float(tpot[0]))
+        kept = np.array([0])
     rate = batch / (batch * prompt + more * decode / provider.tokens_per_step)
     at = kept[np.argmax(rate[kept])]
     return Capacity(float(rate[at]), float(batch[at]), float(tpot[at]))

@@ -310,7 +310,10 @@ def _smallest_one(keeps: Callable[[tuple[int, ...]], bool], start: int) -> tuple
 def _smallest_two(
     keeps: Callable[[tuple[int, ...]], bool], start: tuple[int, ...], fixed: int | None
 ) -> tuple[int, ...] | None:
-    """Both pools grow together until the promises are kept, then each shrinks in turn."""
+    """Both pools grow together until the promises are kept, then each shrinks in turn until neither can.
+
+    The other pool's size shapes what arrives at one, so that shrinking one may let the other shrink again.
+    """
     first, second = fixed or start[0], start[1]
     grown = 0
     while not keeps((first, second)):
@@ -319,11 +322,25 @@ def _smallest_two(
         grown += 1
         if grown > 24:
             return None
-    for which in (1, 0) if fixed is None else (1,):
-        low, high = 0, (first, second)[which]
-        while high - low > max(1, high // 100):
-            middle = (low + high) // 2
-            counts = (first, middle) if which else (middle, second)
-            low, high = (low, middle) if middle and keeps(counts) else (middle, high)
-        first, second = (first, high) if which else (high, second)
+    for _ in range(6):
+        before = first, second
+        own = first
+        second = _fewest(lambda count, own=own: keeps((own, count)), second)  # type: ignore[misc]
+        if fixed is None:
+            other = second
+            first = _fewest(lambda count, other=other: keeps((count, other)), first)  # type: ignore[misc]
+        if (first, second) == before:
+            break
     return (first, second)
+
+
+def _fewest(keeps: Callable[[int], bool], count: int) -> int:
+    """The fewest that keep the promises, from a `count` that does, to a hundredth of it."""
+    step = max(1, count // 100)
+    if count - step < 1 or not keeps(count - step):
+        return count
+    low, high = 0, count - step
+    while high - low > max(1, high // 100):
+        middle = (low + high) // 2
+        low, high = (low, middle) if middle and keeps(middle) else (middle, high)
+    return high
