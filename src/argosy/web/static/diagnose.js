@@ -26,8 +26,8 @@ export async function show(root) {
   };
   const drop = el("div", { class: "drop", dragover: (event) => event.preventDefault(), drop: (event) => { event.preventDefault(); run([...event.dataTransfer.files]); } },
     el("p", {}, el("label", { for: "files" }, word("diagnose.drop"))), files);
-  root.replaceChildren(el("h1", {}, word("page.diagnose")), el("p", {}, word("diagnose.what")), drop,
-    el("p", {}, against, el("label", { for: "against" }, word("diagnose.against"))), result);
+  root.replaceChildren(el("h1", {}, word("page.diagnose")), el("p", { class: "tools" }, word("diagnose.what")), drop,
+    el("p", { class: "tools" }, against, el("label", { for: "against" }, word("diagnose.against"))), result);
 }
 
 function findings({ id, diagnosis, headline, charts, captions }, place) {
@@ -44,7 +44,7 @@ function findings({ id, diagnosis, headline, charts, captions }, place) {
     node.children.forEach((child) => walk(child, level + 1));
   };
   if (diagnosis.ledger) walk(diagnosis.ledger, 0);
-  return [el("p", {}, forget), el("h1", { id: "findings" }, term(headline)), el("h2", {}, word("findings", { count: diagnosis.findings.length })),
+  return [el("p", { class: "tools" }, forget), el("h1", { id: "findings" }, term(headline)), el("h2", {}, word("findings", { count: diagnosis.findings.length })),
     ...(diagnosis.findings.length ? diagnosis.findings.map(one) : [el("p", {}, word("findings.none"))]),
     ...(diagnosis.ledger ? [el("h2", {}, word("ledger")), table(["", word("gpu.time"), "%"], lines, [1, 2], word("ledger"))] : []),
     ...Object.entries(charts).map(([name, each]) => el("section", {}, chart(each, term(captions[name])), el("p", { class: "soft" }, term(captions[name])))),
