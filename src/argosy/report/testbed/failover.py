@@ -67,8 +67,9 @@ _OPEN = """
 - A killed program refuses connections at once. A host that vanishes does not: checks would time out first.
 - The fleet simulation sends nothing to a dead replica, as if its death were known at once; what is sent there until the checks
   notice follows from the proxy's ways, not from the simulation.
-- In the simulation of a rolling upgrade the next replica drains when the one before should be back, not when it is: two may be
-  away for the length of a drain. The operator here waits.
+- In the fleet simulation's rolling upgrade the next replica drains when the one before should be back, not when it is: two may
+  be away for the length of a drain. The operator here waits, so drains are predicted by that simulation, and times during the
+  upgrade by three replicas.
 """
 
 

@@ -13,7 +13,6 @@ from argosy.testbed.comparison import answer
 from argosy.testbed.fabrics import CARD_BPS, Fabric
 from argosy.testbed.failover import cases, disturbances, predict
 from argosy.testbed.failover.cases import FULL, SHORT, Case, Setting
-from argosy.testbed.failover.proxy import POLICIES
 from argosy.testbed.failover.stage import haproxy
 from argosy.testbed.failover.trace import Fleet
 from argosy.testbed.hosts import Hosts, why_not
@@ -39,7 +38,7 @@ def run(short: bool, say: Callable[[str], None] = lambda line: None) -> dict[str
         steady = [held(f"steady, {work} work", cases.steady, work) for work in lengths.works]
         policies = [
             held(f"{disturbances.NAMES[policy]}, and kills", disturbances.killed, policy)
-            for policy in POLICIES
+            for policy in lengths.policies
         ]
         upgrade = held("rolling upgrade", disturbances.upgraded)
         beyond = held("two of four replicas killed at once", disturbances.beyond)

@@ -27,7 +27,7 @@ from argosy.testbed.hosts import Hosts, TestbedError
 
 PACKAGE = "argosy.testbed.failover"
 START_S = 30.0  # until everything answers, at most
-AHEAD_S = 1.5  # from the order to the first request: an interpreter starts
+AHEAD_S = 1.0  # from the order to the first request: an interpreter starts
 PATIENCE_S = 20.0  # of a user
 LOOK_S = 0.05  # between looks at the proxy
 
