@@ -10,7 +10,7 @@ import signal
 import socket
 import subprocess
 import sys
-import time
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
@@ -35,6 +35,7 @@ class Machines:
         self.hosts, self.folder = hosts, folder
         self.groups: dict[int, int] = {}  # host: process group of its processes
         self.pids: dict[int, int] = {}  # host: process of its rank
+        self.lives: dict[int, int] = {}  # host: life of the agent that was started last
         self.cut: set[int] = set()
         self._lives = 0
         self._selector = selectors.DefaultSelector()
@@ -84,8 +85,7 @@ class Machines:
     def _end(self) -> None:
         self.clear()
         if self._zygote is not None:
-            with suppress(ProcessLookupError):
-                os.killpg(self._zygote.pid, signal.SIGKILL)
+            _kill(os.killpg, self._zygote.pid)
             self._zygote.wait()
             for pipe in (self._zygote.stdin, self._zygote.stdout):
                 if pipe is not None:
@@ -111,6 +111,7 @@ class Machines:
             self.hosts.mend(host)
             self.hosts.mend(host, card=None)
         self.cut.discard(host)
+        self.lives[host] = life
         order = {
             "host": host,
             "life": life,
@@ -141,16 +142,14 @@ class Machines:
         """Kill the rank of a host, which its agent will tell."""
         process = self.pids.pop(host, None)
         if process is not None:
-            with suppress(ProcessLookupError):
-                os.kill(process, signal.SIGKILL)
+            _kill(os.kill, process)
 
     def end(self, host: int) -> None:
         """End all processes of a host: also of one that is believed dead, so that it is."""
         group = self.groups.pop(host, None)
         self.pids.pop(host, None)
         if group is not None:
-            with suppress(ProcessLookupError):
-                os.killpg(group, signal.SIGKILL)
+            _kill(os.killpg, group)
 
     def hear(self, seconds: float) -> list[tuple[Line, dict[str, Any]]]:
         """All that was said until now, waiting at most so long for something."""
@@ -165,29 +164,44 @@ class Machines:
             if line.closed:
                 self._selector.unregister(line)
                 line.close()
-        for _, message in found:
-            if message["say"] == "agent":
-                self.groups[message["host"]] = message["pid"]
-            elif message["say"] == "rank":
-                self.pids[message["host"]] = message["pid"]
-        return found
+        return [(line, message) for line, message in found if self._heeded(line, message)]
+
+    def _heeded(self, line: Line, message: dict[str, Any]) -> bool:
+        """Whether it comes from a process of this job. One that was still starting when its job ended is ended now."""
+        host, say = message["host"], message["say"]
+        if say == "agent":
+            line.known = self.lives.get(host) == message["life"]
+            if line.known:
+                self.groups[host] = message["pid"]
+            else:
+                _kill(os.killpg, message["pid"])
+        elif say == "rank":
+            with suppress(ProcessLookupError):
+                line.known = os.getpgid(message["pid"]) == self.groups.get(host)
+            if line.known:
+                self.pids[host] = message["pid"]
+        return line.known
 
     def clear(self) -> None:
         """End all processes of all hosts, and forget what they said; cables are in."""
         for host in list(self.groups):
             self.end(host)
-        limit = time.monotonic() + 0.5
-        while time.monotonic() < limit and self._selector.get_map() and len(self._selector.get_map()) > 1:
-            self.hear(0.05)
-            for key in list(self._selector.get_map().values()):
-                if isinstance(key.fileobj, Line) and key.data is None and self.cut:
-                    self._selector.unregister(key.fileobj)
-                    key.fileobj.close()
+        self.lives.clear()
+        for key in list(self._selector.get_map().values()):
+            if isinstance(key.fileobj, Line):
+                self._selector.unregister(key.fileobj)
+                key.fileobj.close()
         for host in list(self.cut):
             if self.hosts is not None:
                 self.hosts.mend(host)
                 self.hosts.mend(host, card=None)
         self.cut.clear()
+
+
+def _kill(how: Callable[[int, int], None], number: int) -> None:
+    """Signal 9 to a process or group, if it is there."""
+    with suppress(ProcessLookupError):
+        how(number, signal.SIGKILL)
 
 
 def _free_port() -> int:

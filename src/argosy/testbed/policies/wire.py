@@ -21,6 +21,7 @@ class Line:
         connection.setblocking(True)
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self.closed = False
+        self.known = False  # that it is one of ours, for who has many
         self._rest = b""
 
     @classmethod
