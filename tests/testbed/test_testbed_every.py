@@ -14,6 +14,7 @@ from argosy.testbed import every
 from argosy.testbed.comparison import answer, bounded, compared, counted
 from argosy.testbed.experiments import ORDER
 from argosy.testbed.hosts import TestbedError
+from argosy.testbed.quiet import Quiet, quiet, worse
 
 
 def given(seconds=1.0, samples=10, limit=1.0):
@@ -37,21 +38,52 @@ def test_an_answer_counts_what_it_judges():
     assert given(seconds=0.0)["comparisons"][0]["within"] is False
 
 
+STILL, BUSY = Quiet(0.0001, 0.99), Quiet(0.02, 0.3)
+
+
+def attempts(*given_):
+    """Attempts at `planes` of (answer or reason, quietness)."""
+    return [
+        every.Attempt("planes", None, one, 1.0, how)
+        if isinstance(one, str)
+        else every.Attempt("planes", one, None, 1.0, how)
+        for one, how in given_
+    ]
+
+
 @pytest.mark.parametrize(
-    ("first", "second", "expected"),
+    ("tries", "faults", "busy"),
     [
-        ({}, None, []),
-        ({"seconds": 1.2}, None, ["time"]),
-        ({"seconds": 1.2}, {}, []),
-        ({}, {"seconds": 1.2}, []),
-        ({"limit": 3.0}, {"limit": 3.0}, ["told"]),
-        ({"samples": 9}, {}, ["samples"]),
-        ({}, {"samples": 9}, ["samples"]),
+        ([(given(), STILL)], 0, 0),
+        ([(given(seconds=1.2), STILL), (given(), BUSY)], 0, 0),
+        ([(given(seconds=1.2), STILL), (given(seconds=1.2), BUSY)], 1, 0),
+        ([(given(seconds=1.2), BUSY), (given(seconds=1.3), BUSY)], 0, 1),
+        ([(given(limit=3.0), BUSY), (given(limit=3.0), STILL)], 1, 0),
+        ([(given(seconds=1.2, limit=3.0), BUSY), (given(seconds=1.2), BUSY)], 0, 1),
+        ([(given(samples=9), BUSY), (given(), STILL)], 1, 0),
+        ([(given(seconds=1.2), BUSY), (given(samples=9), BUSY)], 1, 0),
+        ([("planes took more than 150 s", BUSY), ("planes took more than 150 s", BUSY)], 0, 1),
+        ([("planes took more than 150 s", BUSY), ("planes took more than 150 s", STILL)], 1, 0),
+        ([("planes ended with 70", BUSY), ("planes ended with 70", BUSY)], 1, 0),
+        ([("planes ended with 70", BUSY), (given(), BUSY)], 0, 0),
     ],
 )
-def test_time_gets_a_second_chance_and_counts_do_not(first, second, expected):
-    again = None if second is None else given(**second)
-    assert names(every.missed(given(**first), again)) == expected
+def test_counts_fail_always_and_times_on_a_quiet_machine(tries, faults, busy):
+    found = every.judged(attempts(*tries))
+    assert tuple(map(len, found)) == (faults, busy)
+
+
+def test_an_attempt_says_how_quiet_it_was():
+    (one,) = attempts((given(seconds=1.2), BUSY))
+    assert str(one) == "planes: 2 of 3 within their bar, 1 s (2 ms of sleep 20.0 ms late, 30 % of a core)"
+    assert not BUSY.enough and STILL.enough
+    assert worse(STILL, BUSY) == BUSY == worse(BUSY, STILL)
+
+
+def test_quietness_is_measured():
+    found = quiet()
+    assert 0 <= found.late_s < 60
+    assert 0 < found.share <= 1.01
 
 
 def program(monkeypatch, text):

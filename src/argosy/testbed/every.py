@@ -10,10 +10,12 @@ import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from argosy.testbed.hosts import TestbedError
+from argosy.testbed.quiet import Quiet, quiet, worse
 
 SECONDS = {True: 150.0, False: 3600.0}  # that an experiment may take: in short, and in full
 LEAVE_S = 10.0  # from SIGTERM to SIGKILL
@@ -79,15 +81,71 @@ def saved(folder: Path, names: Sequence[str]) -> dict[str, dict[str, Any]]:
     return {name: json.loads(path.read_text(encoding="utf-8")) for name, path in there.items()}
 
 
-def missed(answer: Mapping[str, Any], again: Mapping[str, Any] | None = None) -> list[dict[str, Any]]:
-    """Comparisons that do not hold. `again`: the experiment run once more, for what is a matter of time: other programs make a
-    run slower. What must be exactly so gets no second chance.
+def missed(answer: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Comparisons that do not hold."""
+    return [row for row in answer["comparisons"] if row["within"] is False]
+
+
+@dataclass(frozen=True)
+class Attempt:
+    """A short run of an experiment: its answer, or why there is none; seconds; how quiet the machine was."""
+
+    name: str
+    answer: Mapping[str, Any] | None
+    failed: str | None
+    seconds: float
+    quiet: Quiet
+
+    @property
+    def late(self) -> list[dict[str, Any]]:
+        """What was missed."""
+        return missed(self.answer) if self.answer else []
+
+    def __str__(self) -> str:
+        if self.answer is None:
+            return f"{self.name}: failed after {self.seconds:.0f} s ({self.quiet})"
+        summary = self.answer["summary"]
+        where = "" if self.answer["hosts"] == "namespaces" else ", on the loopback"
+        return (
+            f"{self.name}: {summary['within_bar']} of {summary['judged']} within their bar{where}, "
+            f"{self.seconds:.0f} s ({self.quiet})"
+        )
+
+
+def attempt(name: str) -> Attempt:
+    """Run an experiment in short."""
+    before, start = quiet(), time.monotonic()
+    answer, failed = None, None
+    try:
+        answer = run_one(name, True)
+    except TestbedError as error:
+        failed = str(error)
+    return Attempt(name, answer, failed, time.monotonic() - start, worse(before, quiet()))
+
+
+def judged(tries: Sequence[Attempt]) -> tuple[list[str], list[str]]:
+    """Of one or two runs of an experiment: faults, and what cannot be judged because the machine was busy.
+
+    What must be exactly so is a fault whenever it was missed. A matter of time is one where every run missed it, and one of
+    them on a quiet machine; so is a run that came to nothing.
     """
-    second = {row["what"]: row["within"] for row in again["comparisons"]} if again else {}
-    found = []
-    for row in answer["comparisons"]:
-        once, twice = row["within"], second.get(row["what"])
+    quiet_once = any(one.quiet.enough for one in tries)
+    conditions = "; ".join(str(one.quiet) for one in tries)
+    faults, busy = [], []
+    if all(one.answer is None for one in tries):
+        (faults if quiet_once or "took more than" not in str(tries[-1].failed) else busy).append(
+            f"{tries[-1].failed} ({conditions})"
+        )
+    held = {row["what"] for one in tries if one.answer for row in one.answer["comparisons"] if row["within"]}
+    told = set()
+    for row in (row for one in tries for row in one.late):
+        text = f"{row['what']}: predicted {row['predicted']}, measured {row['measured']}"
         exact = row["bar"] == 0.0
-        if (once is False or twice is False) if exact else (once is False and twice is not True):
-            found.append(row)
-    return found
+        if row["what"] in told or (not exact and row["what"] in held):
+            continue
+        told.add(row["what"])
+        if exact or quiet_once:
+            faults.append(text)
+        else:
+            busy.append(f"{text}; the machine was busy ({conditions})")
+    return faults, busy

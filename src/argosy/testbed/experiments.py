@@ -10,3 +10,4 @@ ORDER = [
     "sites",
     "failover",
 ]  # names of commands: `argosy testbed NAME [--short] [--json] [--report PATH]`
+NEED_NAMESPACES = frozenset({"planes", "sites"})  # the others also run as plain processes on the loopback

@@ -25,6 +25,7 @@ from argosy.testbed.predict import Baseline, Prediction, hot_links, predict_phas
 from argosy.testbed.torch_launch import START_SECONDS, Job
 
 HIERARCHICAL = "hierarchical"
+WAYS = 2  # a sender waits until it is told that the receiver is ready (gloo/transport/tcp/pair.cc): over long cables, a way more
 
 
 def inside_and_across(case: Case, accelerators: int) -> tuple[list[list[int]], list[list[int]]]:
@@ -86,7 +87,7 @@ def predict_gloo(fabric: Fabric, case: Case, baseline: Baseline) -> Prediction:
     inside, across = inside_and_across(case, fabric.accelerators)
     if not across:
         return predict_phase(
-            fabric, downwards(wires), "all_reduce", case.bytes, mirrored(inside, wires), baseline
+            fabric, downwards(wires), "all_reduce", case.bytes, mirrored(inside, wires), baseline, ways=WAYS
         )
     size = len(inside[0])
     phases = [
@@ -98,7 +99,8 @@ def predict_gloo(fabric: Fabric, case: Case, baseline: Baseline) -> Prediction:
             (wires, "all_gather", case.bytes, inside),
         ]
     each = [
-        predict_phase(fabric, seen, kind, message, groups, baseline) for seen, kind, message, groups in phases
+        predict_phase(fabric, seen, kind, message, groups, baseline, ways=WAYS)
+        for seen, kind, message, groups in phases
     ]
     carried = np.sum([one.bytes for one in each], axis=0)
     return Prediction(

@@ -93,16 +93,17 @@ def predict_phase(
     baseline: Baseline,
     algorithm: str = "ring",
     piece_s: float = 0.0,
+    ways: int = 1,
 ) -> Prediction:
     """Seconds and loads of a collective of `kind` over `message` bytes in all of `groups` at once. `piece_s`: seconds per byte
-    that is passed on as one piece in a tree.
+    that is passed on as one piece in a tree; `ways`: how often a message's cables are gone along until it is there.
     """
     sizes, delays = levels(fabric)
     network = _network(sizes, wires.accelerators)
     found = schedule(wires, network, kind, algorithm, message, np.array(groups))
     if found is None:
         raise DesignError(f"{algorithm} does not fit groups {groups} of {fabric.name}")
-    latency = _latency(found, np.array(delays) + baseline.message_s, piece_s)
+    latency = _latency(found, ways * np.array(delays) + baseline.message_s, piece_s)
     wire = found.wire_s(baseline.share, baseline.share)
     carried = link_bytes(wires, found, fabric.accelerators)
     return Prediction(wire + latency, wire, latency, carried, hot_links(carried, fabric.graph.rate))
