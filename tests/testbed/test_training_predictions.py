@@ -146,7 +146,7 @@ def found_of(case: dict[str, Any], step_s: float) -> list[dict[str, Any]]:
     }
     sent = int(1.512 * sum(sizes) * steps)
     more = {"bucket_blocks": blocks, "sent_bytes": sent, "waited_s": [0.3] * steps, "record": record}
-    return copy.deepcopy([{**one, **more} for _ in range(4)])
+    return [copy.deepcopy({**one, **more}) for _ in range(4)]
 
 
 def rows_of(step_s: float, losses: float = 0.0) -> tuple[list[dict[str, Any]], dict[str, Any]]:
