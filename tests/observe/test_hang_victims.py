@@ -14,6 +14,7 @@ from argosy.observe.readers import flight_recorder
 
 # Two by two: a step adds up in pairs of neighbours, then across, then in the world.
 GROUPS = {"1": (0, 1), "2": (2, 3), "3": (0, 2), "4": (1, 3), "0": (0, 1, 2, 3)}
+PURPOSES = {"1": "inside", "2": "inside", "3": "across", "4": "across", "0": "world"}
 STEPS = 5
 START_NS = 1_759_536_000_000_000_000
 
@@ -30,6 +31,7 @@ def dump(folder: Path, rank: int, done: Mapping[str, int], waiting: tuple[str, i
     def add(group: str, sequence: int, at: int) -> None:
         entries.append(
             {
+                "record_id": len(entries),
                 "pg_id": names(rank).index(group),  # the rank's own number of it
                 "process_group": [group, "pairs"],
                 "collective_seq_id": sequence,
@@ -44,7 +46,7 @@ def dump(folder: Path, rank: int, done: Mapping[str, int], waiting: tuple[str, i
             }
         )
 
-    for step in range(1, STEPS + 1):
+    for step in range(1, STEPS + 2):
         for place, group in enumerate(names(rank)):
             if step <= done[group]:
                 add(group, step, 100 * step + place)
@@ -58,7 +60,8 @@ def dump(folder: Path, rank: int, done: Mapping[str, int], waiting: tuple[str, i
     said = {
         "version": "2.10",
         "pg_config": {
-            group: {"name": group, "desc": "pairs", "ranks": list(GROUPS[group])} for group in names(rank)
+            group: {"name": group, "desc": PURPOSES[group], "ranks": list(GROUPS[group])}
+            for group in names(rank)
         },
         # As torch writes JSON: by the rank's own number, and numbers as texts.
         "pg_status": {
@@ -100,8 +103,23 @@ def test_a_rank_that_waits_itself_is_not_blamed(tmp_path: Path, heard: bool) -> 
     assert culprits(tmp_path) == [3]
 
 
-def test_in_a_circle_who_was_left_first_tells(tmp_path: Path) -> None:
-    """Rank 3 leaves a sum with rank 2 out and goes on: in the end everybody waits, the rank 3 in the world's sum."""
+@pytest.mark.parametrize("late", [0, 3], ids=["on time", "the one that was left came late"])
+def test_in_a_circle_the_other_order_tells_who_left_a_sum_out(tmp_path: Path, late: int) -> None:
+    """Rank 3 leaves a sum with rank 2 out and goes on: in the end everybody waits, rank 3 in the world's sum. When rank 2 came
+    late, the group that waits longest is not the one that was left.
+    """
+    dump(tmp_path, 0, {"1": STEPS + 1, "3": STEPS, "0": STEPS}, ("3", 2))
+    dump(tmp_path, 1, {"1": STEPS + 1, "4": STEPS + 1, "0": STEPS}, ("0", 5))
+    dump(tmp_path, 2, all_of(2), ("2", 1 + late))
+    dump(tmp_path, 3, {"2": STEPS, "4": STEPS + 1, "0": STEPS}, ("0", 4))
+    assert culprits(tmp_path) == [3]
+
+
+def test_without_purposes_of_groups_who_was_left_first_tells(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for group in PURPOSES:
+        monkeypatch.setitem(PURPOSES, group, "")
     dump(tmp_path, 0, {"1": STEPS + 1, "3": STEPS, "0": STEPS}, ("3", 2))
     dump(tmp_path, 1, {"1": STEPS + 1, "4": STEPS + 1, "0": STEPS}, ("0", 5))
     dump(tmp_path, 2, all_of(2), ("2", 1))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -14,6 +14,7 @@ _FREE_SIZES = frozenset(
 )  # members' sizes may differ
 
 
+_ALIKE = 8  # collectives in the same order on all ranks, before an order tells anything: stages of a pipeline differ at once
 LARGEST_WORLD = 1 << 24  # ranks: a message that tells of more is damaged
 
 
@@ -171,11 +172,12 @@ def _unstick(stands: dict[str, dict[int, Stand]]) -> None:
                 stand.stuck = None
 
 
-def missing(found: Sequence[Hang]) -> list[tuple[int, ...]]:
+def missing(found: Sequence[Hang], observed: Observed) -> list[tuple[int, ...]]:
     """Of each hang the ranks that it waits for and that wait for nobody themselves: those behind, else those unheard of.
 
     A rank that is behind in one group because it waits in another is a victim: it is blamed only where all are, in a
-    circle; then the group that waits longest tells who left it out.
+    circle. Then the rank whose collectives took another order than the others' is to blame, by flight recorders; where none
+    did, the group that waits longest tells who left it out.
     """
     victims = {
         rank
@@ -190,6 +192,9 @@ def missing(found: Sequence[Hang]) -> list[tuple[int, ...]]:
         roots.append(behind or unheard)
     if any(roots):
         return roots
+    left = diverged(observed)
+    if any(rank in hang.behind for hang in found for rank in left):
+        return [tuple(rank for rank in hang.behind if rank in left) for hang in found]
     since = [min(_since(hang), default=None) for hang in found]
     first = min(
         (at for hang, at in zip(found, since, strict=True) if hang.behind and at is not None), default=None
@@ -197,6 +202,36 @@ def missing(found: Sequence[Hang]) -> list[tuple[int, ...]]:
     return [
         hang.behind if first is None or at == first else () for hang, at in zip(found, since, strict=True)
     ]
+
+
+def diverged(observed: Observed) -> tuple[int, ...]:
+    """Ranks, fewer than half, whose collectives are not those of the others from some position on, after `_ALIKE` alike ones:
+    one was left out, or one too many. By flight recorders that say what their groups are for; () where none or many do.
+    """
+    streams: dict[int, dict[int, tuple[str, str]]] = {}
+    for recording in observed.recordings:
+        if recording.rank is not None:
+            streams[recording.rank] = {
+                entry["record"]: (recording.descriptions.get(entry["group"], ""), entry["operation"])
+                for entry in recording.entries
+                if entry.get("record", -1) >= 0
+            }
+    if len(streams) < 3:
+        return ()
+    alike = 0
+    for position in sorted(set.intersection(*(set(stream) for stream in streams.values()))):
+        kinds = Counter(stream[position] for stream in streams.values())
+        if len(kinds) == 1:
+            alike += 1
+            continue
+        (usual, count), *_ = kinds.most_common(1)
+        few = 2 * (len(streams) - count) < len(streams)
+        return (
+            tuple(sorted(rank for rank in streams if streams[rank][position] != usual))
+            if few and alike >= _ALIKE
+            else ()
+        )
+    return ()
 
 
 def _since(hang: Hang) -> list[int]:

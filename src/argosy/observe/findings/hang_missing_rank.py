@@ -20,7 +20,7 @@ def find(observed: Observed) -> list[Finding]:
     found: list[Finding] = []
     hanging = hangs(observed)
     seen: set[tuple[int, ...]] = set()
-    for hang, ranks in zip(hanging, missing(hanging), strict=True):
+    for hang, ranks in zip(hanging, missing(hanging, observed), strict=True):
         if not ranks or len(ranks) >= max(len(hang.members), len(hang.stands) + len(hang.silent)):
             continue
         blamed = [(rank,) for rank in ranks] if len(ranks) <= _EACH else [tuple(ranks)]

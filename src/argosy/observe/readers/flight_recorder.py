@@ -137,6 +137,7 @@ def _entry(each: Mapping[Any, Any], groups: Mapping[str, tuple[int, ...]]) -> di
         "pg_id": _text(
             each.get("pg_id", group)
         ),  # the rank's own number of the group, by which its status goes
+        "record": number if type(number := each.get("record_id")) is int else -1,
         "sequence": sequence if type(sequence) is int else -1,
         "operation": names.collective(name),
         "name": name[:200],

@@ -16,6 +16,7 @@ from argosy.testbed.hang.plan import BEAT_S, MISSED, PATIENCE, RANKS
 from argosy.testbed.hosts import TestbedError
 
 LOOK_S = 0.002
+SETTLE_S = 0.3  # until everybody has come to where he waits
 DUMP_S = 3.0  # that a rank may take to write its recorder
 REPORTS = 0  # the rank whose steps are the job's
 
@@ -86,6 +87,7 @@ class Watch:
 
     def dumps(self, attempt: int, silent: Sequence[int] = ()) -> tuple[int, ...]:
         """Have all ranks write their recorders; those that did. Of `silent` ones none is waited for."""
+        time.sleep(SETTLE_S)
         for address in self.addresses.values():
             self.socket.sendto(b"dump", address)
         wrote: set[int] = set()
