@@ -85,8 +85,10 @@ TAUGHT = """
 
 - Beats alone do not show a hang: a rank that waits for its data for ever beats on. Steps must be in the beats.
 - In a job with several groups, who is behind need not be to blame: the pair of the hung rank never comes to its other group,
-  and `argosy diagnose` blamed it, too. Now ranks that wait themselves are victims; where all wait in a circle (a sum that one
-  rank left out), the group that waits longest tells who left it out.
+  and `argosy diagnose` blamed it, too. Now ranks that wait themselves are victims. Where all wait in a circle (a sum that one
+  rank left out), the rank whose collectives took another order than the others' is to blame: the group that waits longest,
+  the first rule here, blamed the wrong one when a rank came late to its own wait.
+- Recorders read at the very moment of the alarm blame a rank that is merely late: they are read 0.3 s after it.
 - gloo's flight recorder never sets the state of its work: all of it seemed to hang. What is done is told by the group's last
   completed sequence number.
 """
