@@ -10,8 +10,10 @@ import pytest
 
 from argosy.testbed.policies import predict
 from argosy.testbed.policies.failures import Strike
+from argosy.testbed.policies.record import Run
 from argosy.testbed.policies.rows import loss_rows, sample_rows
 from argosy.testbed.policies.settings import ELASTIC, RESTART, SWAP, Order, Settings
+from argosy.testbed.policies.told import away_s, start_up_s
 from argosy.testbed.policies.wire import Line
 
 TIMES = predict.Times(0.1, 0.06, 0.25, 0.1, 2.0, 0.5)
@@ -110,3 +112,18 @@ def test_a_real_job_survives_a_real_kill(policy, tmp_path):
     assert len(told.run.begins) >= 2
     assert sum(told.book.values()) == pytest.approx(told.wall_s)
     assert Order(20, 12).samples == 240
+
+
+def test_start_up_is_counted_where_cables_were_in(tmp_path):
+    run = Run(Settings(repair_s=2.0), tmp_path)
+    run.failures = [{"at_s": 10.0, "kills": "rank"}, {"at_s": 20.0, "kills": "host"}]
+    run.returns = [(1, 10.0, 12.25), (2, 20.0, 23.0)]
+    assert start_up_s(run) == pytest.approx(0.25)
+    assert away_s(run) == pytest.approx(2.625)
+
+
+def test_an_elastic_host_is_back_when_it_is_at_work(tmp_path):
+    run = Run(Settings(policy=ELASTIC, spares=0, repair_s=2.0), tmp_path)
+    run.returns = [(1, 10.0, 12.25)]
+    run.groups = [{"host": 1, "at_s": 5.0}, {"host": 1, "at_s": 12.5}, {"host": 1, "at_s": 20.0}]
+    assert away_s(run) == pytest.approx(2.5)

@@ -23,7 +23,7 @@ from argosy.testbed.policies.failures import Strike, spaced, strikes
 from argosy.testbed.policies.machines import Machines
 from argosy.testbed.policies.rows import goodput_rows, loss_rows, sample_rows
 from argosy.testbed.policies.settings import ELASTIC, POLICIES, RESTART, SWAP, Settings
-from argosy.testbed.policies.told import Told, as_measured, away_s, tell
+from argosy.testbed.policies.told import Told, as_measured, away_s, start_up_s, tell
 from argosy.testbed.policies.upgrade import Upgrade
 from argosy.testbed.torch_launch import missing
 from argosy.testbed.wiring import Wiring
@@ -109,9 +109,7 @@ class _Experiment:
             queue_s=sizes.queue_s,
         )
         self.runs = 0
-        self.start_up_s = (
-            0.0  # of a host's agent and rank: of the last calibration, which is the elastic job's
-        )
+        self.start_up_s = 0.0  # of agent and rank; of the last calibration, which is the elastic job's
         self.failures: list[dict[str, Any]] = []
 
     def all(self) -> dict[str, Any]:
@@ -168,9 +166,7 @@ class _Experiment:
         quiet_settings = replace(settings, steps=int(room * gap / step), mtbf_s=0.0)
         told = self._go(quiet_settings, failures)
         happened = told.run.failures
-        self.start_up_s = (
-            float(np.mean([back - failed for _, failed, back in told.run.returns])) - settings.repair_s
-        )
+        self.start_up_s = start_up_s(told.run)
         if not happened:
             raise TestbedError(f"no failure in the calibration of {settings.policy}")
         return predict.times(

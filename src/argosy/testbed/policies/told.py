@@ -9,6 +9,7 @@ import numpy as np
 
 from argosy.testbed.policies import predict
 from argosy.testbed.policies.books import book, stretches
+from argosy.testbed.policies.failures import RANK
 from argosy.testbed.policies.record import Run
 from argosy.testbed.policies.samples import account, losses, read_notes
 from argosy.testbed.policies.settings import ELASTIC, Order
@@ -74,6 +75,13 @@ def away_s(one: Run) -> float:
         if joined:
             found.append(min(joined) - failed)
     return float(np.mean(found))
+
+
+def start_up_s(one: Run) -> float:
+    """Mean seconds from the end of a repair until the host can be used, where its cables were in: after a killed rank."""
+    of_rank = {each["at_s"] for each in one.failures if each["kills"] == RANK}
+    found = [back - failed - one.settings.repair_s for _, failed, back in one.returns if failed in of_rank]
+    return float(np.mean(found)) if found else 0.0
 
 
 def as_measured(told: Told) -> dict[str, Any]:
