@@ -111,7 +111,7 @@ class Controller:
             return  # an empty place is not hit
         now = time.monotonic()
         kills = strike.kills if host.ready else "host"
-        self.machines.strike(host.number, kills)
+        self._phase("detection")
         self.away[host.number] = now
         self.run.failures.append(
             {
@@ -123,7 +123,7 @@ class Controller:
                 "by": None,
             }
         )
-        self._phase("detection")
+        self.machines.strike(host.number, kills)
         self.timers.after(self.settings.repair_s, lambda: self._repaired(host))
 
     def _at(self, slot: int) -> Host | None:
@@ -170,7 +170,7 @@ class Controller:
         host.line = host.rank = None
         host.life = host.rank_life = 0
         if host in self.members and self.state != "done":
-            self.members[self.members.index(host) : self.members.index(host) + 1] = []
+            self.members.remove(host)
             self._lost(host)
 
     def _lost(self, host: Host) -> None:

@@ -76,9 +76,8 @@ class Rank:
         self.leave = False
         self.group: Group | None = None
         self.generation = NEVER
-        self.old: list[
-            tuple[float, Group]
-        ] = []  # what is let go of too soon waits for its last message's timeout
+        # A group that is freed while a message is on its way waits for it: old ones are kept until that is over.
+        self.old: list[tuple[float, Group]] = []
         self.line = Line.to(*order["controller"])
         self._note("born", version=order["version"])
 
