@@ -154,9 +154,16 @@ def test_one_save_is_no_measure() -> None:
         account.saves(calm.events)
 
 
-def test_a_line_that_a_kill_cut_short_is_left_out(tmp_path: Path) -> None:
+def test_events_are_read_as_they_come(tmp_path: Path) -> None:
     whole = {"case": "killed", "event": "up", "attempt": 0, "rank": 0, "at": 1.0}
     other = {**whole, "case": "calm"}
-    text = "\n".join([json.dumps(whole), json.dumps(other), json.dumps(whole)[:20]])
-    (tmp_path / "events-0.jsonl").write_text(text)
+    path, line = tmp_path / "events-0.jsonl", json.dumps(whole)
+    path.write_text("\n".join([line, json.dumps(other), line[:20]]))
     assert account.read_events(tmp_path, "killed") == [whole]
+    follow = account.Follow(tmp_path)
+    assert follow.more() == [whole, other]
+    with path.open("a") as stream:
+        stream.write(line[20:] + "\n")
+    (tmp_path / "events-1.jsonl").write_text(line + "\n")
+    assert follow.more() == [whole, whole]
+    assert follow.more() == []

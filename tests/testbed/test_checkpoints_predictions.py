@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from argosy.testbed.checkpoints import plan, predict
+from argosy.testbed.checkpoints import account, compare, plan, predict
 from argosy.testbed.training.shape import Shape
 
 SIZE, RANKS = 12_000_000, 2
@@ -106,3 +106,42 @@ def test_kills_are_the_same_for_a_seed_and_reach_every_point() -> None:
 def test_random_kills_have_the_mean_that_was_asked_for() -> None:
     found = plan.faults(4000, 0, 4, seed=1, mtbf_s=2.0)
     assert np.mean([fault.after_s for fault in found]) == pytest.approx(2.0, rel=0.05)
+
+
+def test_steps_at_the_usual_pace_stand_still_in_a_saves_stop() -> None:
+    found = predict.steps_done(RHYTHM, [0.0, 0.55, 1.1, 1.25, 1.75, 6.25], interval=10)
+    assert found == pytest.approx([0.0, 5.5, 10.0, 10.0, 15.0, 50.0])
+
+
+def loss(up: float, late: float = 0.0) -> account.Loss:
+    """What a kill after `up` seconds costs a job at its usual pace; `late`: one that was held up for so many seconds."""
+    ran = up - late
+    kept, lost = _played(ran)
+    done = int(predict.steps_done(RHYTHM, [ran], plan.CRASH_INTERVAL)[0])
+    steps = done - kept * plan.CRASH_INTERVAL
+    return account.Loss(0, "random", up, kept, steps, lost + late, 2 * plan.CRASH_INTERVAL, 0, 1.0, done)
+
+
+def test_kills_as_the_law_says_are_within_and_others_are_not() -> None:
+    ups = [float(up) for up in np.random.default_rng(7).exponential(plan.MTBF_S, 40)]
+    good = compare.lost_rows("async", [loss(up) for up in ups], RHYTHM)
+    assert [row["within"] for row in good] == [True] * 5
+    wrong = [replace(loss(up), seconds=loss(up).seconds + 0.5, kept_saves=9, steps=40) for up in ups]
+    assert [row["within"] for row in compare.lost_rows("async", wrong, RHYTHM)] == [
+        False,
+        True,
+        False,
+        False,
+        False,
+    ]
+
+
+def test_jobs_that_the_machine_held_up_are_not_held_against_the_law() -> None:
+    ups = [float(up) for up in np.random.default_rng(7).exponential(plan.MTBF_S, 40)]
+    held = [loss(3.0, late=0.9) for _ in range(10)]
+    rows = compare.lost_rows("async", [*(loss(up) for up in ups), *held], RHYTHM)
+    assert rows[1]["measured"] == 40 and all(row["within"] for row in rows)
+    assert (
+        len(compare.lost_rows("async", held, RHYTHM)) == 2
+        and not compare.lost_rows("async", held, RHYTHM)[1]["within"]
+    )

@@ -15,17 +15,27 @@ Event = dict[str, Any]
 
 
 def read_events(folder: Path, case: str) -> list[Event]:
-    """Events of a case, of all ranks. A last line that a kill cut short is left out."""
-    found = []
-    for path in sorted(folder.glob("events-*.jsonl")):
-        for line in path.read_text(encoding="utf-8").splitlines():
-            try:
-                event = json.loads(line)
-            except ValueError:
-                continue
-            if event["case"] == case:
-                found.append(event)
-    return found
+    """Events of a case, of all ranks. A last line that is not ended is left out."""
+    return [event for event in Follow(folder).more() if event["case"] == case]
+
+
+class Follow:
+    """Events as they are written: what came since the last look."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.read: dict[Path, int] = {}
+
+    def more(self) -> list[Event]:
+        """Events of all cases since the last call, rank by rank. A last line without its end waits for it."""
+        found = []
+        for path in sorted(self.folder.glob("events-*.jsonl")):
+            with path.open("rb") as stream:
+                stream.seek(self.read.get(path, 0))
+                *lines, _ = stream.read().split(b"\n")
+            self.read[path] = self.read.get(path, 0) + sum(len(line) + 1 for line in lines)
+            found += [json.loads(line) for line in lines]
+        return found
 
 
 def of(events: Iterable[Event], kind: str, **values: Any) -> list[Event]:
@@ -113,7 +123,7 @@ class Life:
 
     `restored`, `done`: steps at its beginning, and of the rank that came furthest. `saved`: begin and end of every save's
     pause, s since it was up, by step; `whole`: when it was marked whole. `passed`: checkpoints that the restore passed
-    over, (step, why). `up_at`: by the events' clock. `slowest_s`: of its steps.
+    over, (step, why). `up_at`: by the events' clock.
     """
 
     attempt: int
@@ -124,7 +134,6 @@ class Life:
     saved: Mapping[int, tuple[float, float]]
     whole: Mapping[int, float]
     passed: Sequence[tuple[int, str]]
-    slowest_s: float
     point: str = ""
 
 
@@ -155,7 +164,6 @@ def lives(events: Sequence[Event], kills: Mapping[int, tuple[str, float]]) -> li
                 {step: (low - begun, high - begun) for step, (low, high) in pauses.items()},
                 {event["steps"]: event["at"] - begun for event in of(mine, "committed")},
                 [(step, why) for step, why in restored["passed"]],
-                max((event["at"] - event["begun"] for event in of(mine, "step")), default=0.0),
                 point,
             )
         )
@@ -181,7 +189,7 @@ def usual(events: Sequence[Event], found: Sequence[Life]) -> tuple[float, float,
 class Loss:
     """What one kill cost: steps and seconds of work that the next attempt did again, and the most that it may be: the steps
     since the last save whose write could have ended, `allowed`. `back_s`: from the kill until all ranks were up again.
-    `slowest_s`: the attempt's longest step.
+    `done`: steps that the attempt did.
     """
 
     attempt: int
@@ -193,7 +201,7 @@ class Loss:
     allowed: int
     passed: int
     back_s: float
-    slowest_s: float
+    done: int
 
 
 def losses(found: Sequence[Life], interval: int) -> list[Loss]:
@@ -219,7 +227,7 @@ def losses(found: Sequence[Life], interval: int) -> list[Loss]:
                 interval + beside,
                 len(following.passed),
                 following.up_at - life.up_at - life.end_s,
-                life.slowest_s,
+                life.done - life.restored,
             )
         )
     return rows

@@ -11,10 +11,11 @@ from pathlib import Path
 from argosy.testbed.checkpoints import account, commit
 from argosy.testbed.checkpoints.plan import Case, Fault
 from argosy.testbed.hosts import TestbedError
+from argosy.testbed.priority import ahead
 from argosy.testbed.torch_launch import Job
 
 SECONDS, RESTART_SECONDS = 200.0, 10.0  # of a job, and more for every kill; what takes longer is ended
-LOOK_S = 0.002
+LOOK_S = 0.005
 PRELOAD = (
     "torch.distributed.checkpoint",
     "torch.distributed.tensor",
@@ -49,30 +50,27 @@ def launch(
 def _kill(job: Job, folder: Path, ranks: int, faults: Sequence[Fault]) -> dict[int, tuple[str, float]]:
     """Kill at random times, from the moment that all ranks are up; ranks that are killed at points of a save say so."""
     kills: dict[int, tuple[str, float]] = {}
-    for attempt, fault in enumerate(faults):
-        if fault.point != "random":
-            continue
-        up = _until_up(job, folder, ranks, attempt)
-        time.sleep(max(0.0, up + fault.after_s - time.monotonic()))
-        kills[attempt] = ("random", time.monotonic())
-        for rank in range(ranks) if fault.rank is None else [fault.rank]:
-            job.kill(rank=rank)
+    ups: dict[int, list[float]] = {}
+    follow = account.Follow(folder)
+    with ahead():
+        for attempt, fault in enumerate(faults):
+            if fault.point != "random":
+                continue
+            while len(ups.get(attempt, ())) < ranks:
+                if job.poll():
+                    raise TestbedError(f"the job ended before attempt {attempt}")
+                time.sleep(LOOK_S)
+                for event in account.of(follow.more(), "up", case="killed"):
+                    ups.setdefault(event["attempt"], []).append(event["at"])
+            time.sleep(max(0.0, max(ups[attempt]) + fault.after_s - time.monotonic()))
+            kills[attempt] = ("random", time.monotonic())
+            for rank in range(ranks) if fault.rank is None else [fault.rank]:
+                job.kill(rank=rank)
     if faults:
         job.check(job.wait())
         for event in account.of(account.read_events(folder, "killed"), "killed"):
             kills[event["attempt"]] = (event["point"], event["at"])
     return kills
-
-
-def _until_up(job: Job, folder: Path, ranks: int, attempt: int) -> float:
-    """When the last rank of an attempt was up."""
-    while True:
-        ups = account.of(account.read_events(folder, "killed"), "up", attempt=attempt)
-        if len(ups) == ranks:
-            return float(max(event["at"] for event in ups))
-        if job.poll():
-            raise TestbedError(f"the job ended before attempt {attempt}")
-        time.sleep(LOOK_S)
 
 
 def spoil(root: Path) -> None:

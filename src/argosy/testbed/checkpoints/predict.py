@@ -99,6 +99,12 @@ def lost(rhythm: Rhythm, up_s: Sequence[float], later_s: float = 0.0) -> np.ndar
     return np.asarray(up_s) - kept(rhythm, np.asarray(up_s) - later_s) * rhythm.period_s
 
 
+def steps_done(rhythm: Rhythm, up_s: Sequence[float], interval: int) -> np.ndarray:
+    """Steps after so many seconds at the usual pace, (n,): none while a save stops the job."""
+    periods, rest = np.divmod(np.asarray(up_s), rhythm.period_s)
+    return np.asarray(interval * (periods + np.minimum(rest / rhythm.compute_s, 1.0)))
+
+
 def mean_lost(rhythm: Rhythm, mtbf_s: float) -> float:
     """Seconds lost per kill at exponential times of mean `mtbf_s`: `laws.checkpoint.time_shares`' rework, over the kills.
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from argosy.observe.diagnosis import diagnose
-from argosy.testbed.comparison import answer, compared, counted
+from argosy.testbed.comparison import answer, bounded, compared, counted
 from argosy.testbed.hang import plan, predict
 from argosy.testbed.hang.plan import KINDS, RANKS, Plant
 from argosy.testbed.hang.watch import State, Watch
@@ -145,10 +145,12 @@ def comparisons(found: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
             for one, ranks in zip(mine, sign[1], strict=True)
         )
         rows += [
-            counted(
-                f"{kind}: noticed by {'missing beats' if kind == 'stopped' else 'steps that stand still'}",
+            bounded(
+                f"{kind}: of {len(mine)}, noticed by {'missing beats' if kind == 'stopped' else 'steps that stand still'}",
                 len(mine),
+                None,
                 right,
+                "",
             ),
             compared(
                 f"{kind}: mean time until it is noticed",
@@ -157,10 +159,12 @@ def comparisons(found: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
                 "s",
                 BAR,
             ),
-            counted(
-                f"{kind}: noticed between {low:.2f} and {high:.2f} s",
+            bounded(
+                f"{kind}: of {len(mine)}, noticed between {low:.2f} and {high:.2f} s",
                 len(mine),
+                None,
                 sum(low <= s <= high for s in seen),
+                "",
             ),
             counted(
                 f"{kind}: the culprit alone blamed",
