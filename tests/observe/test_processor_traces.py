@@ -11,6 +11,7 @@ import pytest
 
 from argosy.observe.diagnosis import diagnose
 from argosy.observe.gather import gather
+from argosy.observe.matching import divisions
 from argosy.observe.observed import Observed
 from argosy.observe.rates import group_rates
 from argosy.observe.readers import kineto
@@ -144,6 +145,38 @@ def test_groups_are_not_guessed_where_there_are_several(tmp_path: Path) -> None:
     events = [slice_of("aten::mm", 0, 10), span("gloo:all_reduce", 10, 10)]
     found = one(kineto.read(written(tmp_path, events, distributedInfo=several)))
     assert set(found.collectives.groups) == {""}
+
+
+def test_exchanges_without_a_name_are_of_groups_that_the_job_has(tmp_path: Path) -> None:
+    """Two by two, in rows and in columns: messages of one size end together in the rows, of another in the columns. Ranks that
+    happen to end together without having a group are not taken for one.
+    """
+    draw = np.random.default_rng(3)
+    ends = {(0, "row"): 30.0, (1, "row"): 30.0, (2, "row"): 36.0, (3, "row"): 36.0}
+    ends |= {(0, "column"): 70.0, (2, "column"): 70.0, (1, "column"): 70.2, (3, "column"): 70.2}
+    wobble = draw.normal(0, 1.0, (2, 2, 12))
+    for rank in range(4):
+        lines = {"row": [rank // 2 * 2, rank // 2 * 2 + 1], "column": [rank % 2, rank % 2 + 2]}
+        told = [{"pg_name": name, "ranks": line} for name, line in lines.items()]
+        told.append({"pg_name": "all", "ranks": [0, 1, 2, 3]})
+        events = [slice_of("ProfilerStep#0", 0, 2_000_000, kind="user_annotation")]
+        for k in range(12):
+            for number, (name, elements) in enumerate((("row", 100_000), ("column", 50_000))):
+                line = rank // 2 if name == "row" else rank % 2
+                end = 100_000 * (k + 1) + 1000 * (ends[rank, name] + wobble[number, line, k])
+                events.append(span("gloo:all_reduce", end - 20_000, 20_000, elements=elements))
+            events.append(slice_of("aten::mm", 100_000 * (k + 1), 1000))
+        written(tmp_path, events, rank, distributedInfo={"rank": rank, "world_size": 4, "pg_config": told})
+    observed = Observed(tuple(gather([tmp_path])))
+    assert {(each.bytes, each.members) for each in group_rates(observed)} == {
+        (400_000, (0, 1)), (400_000, (2, 3)), (200_000, (0, 2)), (200_000, (1, 3)),
+    }  # fmt: skip
+
+
+def test_divisions_are_groups_of_a_pattern_that_hold_all_ranks() -> None:
+    groups = [(0, 1), (2, 3), (0, 2), (1, 3), (0, 3), (0, 1, 2, 3), (1,)]
+    assert divisions(groups, range(4)) == [[(0, 1), (2, 3)], [(0, 2), (1, 3)], [(0, 1, 2, 3)]]
+    assert divisions([(0, 1)], range(4)) == []
 
 
 def test_gloo_beside_a_device_is_no_kernel(tmp_path: Path) -> None:

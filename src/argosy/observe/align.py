@@ -18,6 +18,7 @@ from argosy.observe.jobs import one_job, one_window
 from argosy.observe.matching import (
     Flat,
     apart_on,
+    divisions,
     enough,
     entries_of,
     flatten,
@@ -113,12 +114,13 @@ def align(traces: Sequence[RankTrace]) -> Alignment | None:
     starts = [_beginning(trace) for trace in kept]
     entries = entries_of(kept, starts)
     often = {key: rows for key, rows in entries.items() if key[1] is not None or enough(rows)}
-    rows, groups = split_unknown(often, ranks, scatter)
+    known = divisions((group for trace in kept for group in trace.groups.values()), ranks)
+    rows, groups = split_unknown(often, ranks, scatter, known)
     offset, _, part = _clocks(flatten(rows), len(kept))
     # Collectives too few to tell groups apart by their scatter: those that all ranks end together tie the groups' clocks,
     # and on tied clocks the others are divided by their ends.
     rest = {key: each for key, each in entries.items() if key not in often}
-    split, named = split_unknown(rest, ranks, apart_on(offset, part))
+    split, named = split_unknown(rest, ranks, apart_on(offset, part), known)
     whole = {key: each for key, each in split.items() if len(each) == len(kept)}
     if whole:
         rows |= whole
@@ -126,7 +128,7 @@ def align(traces: Sequence[RankTrace]) -> Alignment | None:
         offset, _, part = _clocks(flatten(rows), len(kept))
         done = {(key[2], key[3], key[4]) for key in whole}
         rest = {key: each for key, each in rest.items() if (key[2], key[3], key[4]) not in done}
-        split, named = split_unknown(rest, ranks, apart_on(offset, part))
+        split, named = split_unknown(rest, ranks, apart_on(offset, part), known)
     rows, groups = rows | split, groups | named
     flat = flatten(rows)
     offset, residual, part = _clocks(flat, len(kept))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -134,9 +134,15 @@ def enough(rows: list[Row]) -> bool:
 
 
 def split_unknown(
-    rows: dict[Key, list[Row]], ranks: Sequence[int], distance: Distance
+    rows: dict[Key, list[Row]],
+    ranks: Sequence[int],
+    distance: Distance,
+    known: Sequence[Sequence[tuple[int, ...]]] = (),
 ) -> tuple[dict[Key, list[Row]], dict[str, tuple[int, ...]]]:
-    """Groups whose ranks no metadata tells, divided into those whose ends coincide; and the members of every group."""
+    """Groups whose ranks no metadata tells, divided into those whose ends coincide; and the members of every group.
+
+    `known`: divisions of the ranks into groups that the job has (`divisions`), of which collectives without a name are.
+    """
     out: dict[Key, list[Row]] = {}
     groups: dict[str, tuple[int, ...]] = {}
     for key, found in rows.items():
@@ -147,7 +153,7 @@ def split_unknown(
                 out[key] = mine
                 groups[name or "world"] = members
             continue
-        for together in _coinciding(found, distance):
+        for together in _of_known(found, ranks, distance, known) or _coinciding(found, distance):
             if len(together) < 2:
                 continue
             inferred = tuple(ranks[row.who] for row in together)
@@ -157,6 +163,43 @@ def split_unknown(
             out[label, inferred, operation, size, place] = together
             groups[label] = inferred
     return out, groups
+
+
+def divisions(groups: Iterable[tuple[int, ...]], ranks: Sequence[int]) -> list[list[tuple[int, ...]]]:
+    """Groups (ranks each) of which a job tells, by their pattern (ranks less the first), where those of one pattern hold every
+    rank of the traces exactly once: the groups of a dimension of its layout, or all ranks.
+    """
+    alike: dict[tuple[int, ...], set[tuple[int, ...]]] = defaultdict(set)
+    for group in groups:
+        if len(group) > 1:
+            alike[tuple(rank - group[0] for rank in group)].add(group)
+    whole = sorted(ranks)
+    return [sorted(each) for each in alike.values() if sorted(rank for one in each for rank in one) == whole]
+
+
+def _of_known(
+    rows: list[Row], ranks: Sequence[int], distance: Distance, known: Sequence[Sequence[tuple[int, ...]]]
+) -> list[list[Row]]:
+    """Rows of all ranks by the largest groups whose ends coincide: no further apart, in the median, than three times the
+    closest division's, and a launch; [] where no division is known.
+    """
+    if len(rows) != len(ranks) or not known:
+        return []
+    of = {ranks[row.who]: row for row in rows}
+    divided = [[[of[rank] for rank in group] for group in one] for one in known]
+    apart = [
+        float(np.median([max(distance(group[0], row) for row in group[1:]) for group in one]))
+        for one in divided
+    ]
+    if not np.isfinite(apart).any():
+        return []
+    limit = 3.0 * min(apart) + LOCKSTEP_NS
+    near = [
+        (len(one[0]), -value, at)
+        for at, (one, value) in enumerate(zip(divided, apart, strict=True))
+        if value <= limit
+    ]
+    return divided[max(near)[2]]  # the largest groups, of those the closest
 
 
 def _coinciding(rows: list[Row], distance: Distance) -> list[list[Row]]:
