@@ -141,3 +141,30 @@ def test_prompt_replicas_that_are_fixed_stay_so():
     asked = service(setting, scenario.serving[0], 1, 0)
     sized = size(replace(asked, seeds=(0,)), options(setting, scenario.serving[0])[0])
     assert sized is not None and sized.needed == (4, 4) and sized.gpus == 12
+
+
+def test_a_trace_of_one_moment_has_a_price_and_a_report(tmp_path):
+    """All work falls into the warm-up: the fleet idles in the window, and costs."""
+    from argosy.report.serving import serving_markdown
+
+    (tmp_path / "one.csv").write_text("arrival_s,input_tokens,output_tokens\n0.01,2,2\n0.01,100,1\n")
+    text = ONE.replace(
+        "{rate: 5 req/s, input: {mean: 900}, output: {mean: 100}, duration: 1 min}", "{trace: one.csv}"
+    )
+    answer = serving_payload(loads(text, directory=tmp_path), seeds=1)
+    assert answer["cost"]["total_usd"] > 0 and answer["facility"]["it_mean_w"] > 0
+    assert "per million tokens" in serving_markdown(answer)
+    json.dumps(answer, allow_nan=False)
+
+
+def test_a_fleet_that_serves_nothing_is_told(tmp_path):
+    """Machines that fail faster than they start: no law applies, and nothing breaks."""
+    from argosy.report.serving_html import serving_html
+
+    text = ONE.replace(
+        "    objectives: {ttft_p99: 2 s}", "    redundancy: {mtbf: 10 s, repair: 1 h}\n    replica: {tp: 8}"
+    )
+    answer = serving_payload(loads(text), seeds=1)
+    assert answer["verdict"]["status"] != "feasible" or answer["fleet"]["slo_attainment"] < 1.0
+    json.dumps(answer, allow_nan=False)
+    serving_html(answer)

@@ -137,3 +137,37 @@ def test_published_traces_are_read(name, requests, prompt):
     found = read_trace(SHARED / name)
     assert len(found) == requests
     assert found.input_tokens.mean() == pytest.approx(prompt, rel=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("line", "told"),
+    [
+        ("0,1e18,3", r":2:3: input_tokens: 1e18 is above 1000000000; write 1000000000 at most"),
+        (
+            "0,10,3\n1e300,10,3",
+            r":3:1: arrival_s: 1e300 is .* days after the first request; write a trace of a year",
+        ),
+    ],
+)
+def test_numbers_beyond_all_measure(tmp_path, line, told):
+    file = tmp_path / "t.csv"
+    file.write_text(f"arrival_s,input_tokens,output_tokens\n{line}\n")
+    with pytest.raises(ScenarioError, match=told):
+        read_trace(file)
+
+
+def test_priorities_and_depths_beyond_all_measure(tmp_path):
+    file = tmp_path / "t.csv"
+    file.write_text("arrival_s,input_tokens,output_tokens,priority\n0,1,1,1000000000\n")
+    with pytest.raises(ScenarioError, match=":2:7: priority: 1000000000 is above 31"):
+        read_trace(file)
+    file.write_text('{"timestamp": ' + "[" * 5000 + "]" * 5000 + ', "input_length": 5, "output_length": 1}\n')
+    with pytest.raises(ScenarioError, match="is no JSON"):
+        read_trace(file)
+
+
+def test_a_trace_cut_out_of_a_longer_one_counts_from_its_first_request(tmp_path):
+    file = tmp_path / "t.csv"
+    file.write_text("arrival_s, input_tokens, output_tokens\n100000,5,1\n100010,5,1\n")
+    found = read_trace(file)
+    assert found.arrival_s.tolist() == [0.0, 10.0] and found.horizon_s == 10.0

@@ -50,7 +50,8 @@ def share_of(setting: Context, services: Sequence[tuple[Sized, int]]) -> Shared:
             for pool, book in zip(run.pools, run.spans()["window"], strict=True):
                 prompts += float(book[records.PREFILL_S]) * pool.provider.gpus / open_s
                 answers += float(book[records.DECODE_S]) * pool.provider.gpus / open_s
-    phases = PowerPhases(compute_s=prompts, memory_s=answers)
+    busy = prompts + answers > 0.0  # of a fleet that never works, any phase: it idles
+    phases = PowerPhases(compute_s=prompts if busy else 1.0, memory_s=answers)
     return Shared(alone, part, phases, min((prompts + answers) / whole, 1.0))
 
 

@@ -74,7 +74,7 @@ def _laws(entry: Mapping[str, Any]) -> str:
         wait = law.get("mean_wait_s")
         value = (
             f"{law['replicas']:,.0f} replicas"
-            if key == "little"
+            if key == "little" and law["replicas"] is not None
             else "–"
             if wait is None
             else write.duration(wait)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -171,6 +171,7 @@ def laws(service: Service, sized: Sized) -> dict[str, Any]:
     """Little, M/M/c and Allen–Cunneen beside the simulation, each with where it holds.
 
     Servers are the slots of all replicas at the batch that keeps the time per token; service is the mean time in the system.
+    Numbers are None where no request was served.
     """
     run, trace = sized.runs[0], sized.runs[0].requests
     served = run.e2e_s[run.done]
@@ -184,24 +185,28 @@ def laws(service: Service, sized: Sized) -> dict[str, Any]:
     alone = float(np.mean(floors(sized.option, trace).alone["ttft"]))
     simulated = max(float(run.ttft_s[run.done].mean()) - alone, 0.0) if run.done.any() else None
     bursty = cv > 2.0
+
+    def law(of: Callable[[], Any]) -> float | None:
+        return float(of()) if len(served) else None
+
     return {
         "arrival_cv": cv,
-        "service_scv": service_scv,
+        "service_scv": law(lambda: service_scv),
         "peak_to_mean_minute": trace.peak_to_mean(),
         "servers": servers,
         "little": {
-            "in_system": float(queueing.in_system(rate, service_s)),
-            "replicas": float(queueing.replicas(rate, service_s, sized.limits.by_pool[-1].batch)),
+            "in_system": law(lambda: queueing.in_system(rate, service_s)),
+            "replicas": law(lambda: queueing.replicas(rate, service_s, sized.limits.by_pool[-1].batch)),
             "validity": "a mean without head-room: the fewest replicas that hold the requests in progress",
         },
         "mmc": {
-            "mean_wait_s": float(queueing.mean_wait(rate, service_s, servers)),
-            "wait_p99_s": float(queueing.wait_quantile(rate, service_s, servers, 0.99)),
+            "mean_wait_s": law(lambda: queueing.mean_wait(rate, service_s, servers)),
+            "wait_p99_s": law(lambda: queueing.wait_quantile(rate, service_s, servers, 0.99)),
             "validity": "Poisson arrivals and independent servers; slots of one replica slow each other down, and arrivals "
             f"here have a cv of {cv:.2f}",
         },
         "mgc": {
-            "mean_wait_s": float(queueing.mean_wait(rate, service_s, servers, cv**2, service_scv)),
+            "mean_wait_s": law(lambda: queueing.mean_wait(rate, service_s, servers, cv**2, service_scv)),
             "validity": "Allen–Cunneen; useless at this burstiness: the queue is that of bursts, not of the mean"
             if bursty
             else "Allen–Cunneen, some 10–20 % at high load where servers are independent",

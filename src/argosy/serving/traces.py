@@ -24,6 +24,9 @@ from argosy.spec.problems import Problem, ScenarioError, suggest
 
 BLOCK = 512
 """Tokens of a block of Mooncake's prefix cache."""
+LONGEST_S = 366 * 86_400.0
+"""Time from a trace's first to its last request at most."""
+MOST_TOKENS, MOST_PRIORITY = 10**9, 31
 MOST_TOLD = 20
 """Faults that are told one by one; the rest are counted."""
 
@@ -125,7 +128,9 @@ def read_trace(path: Path, model: str | None = None, longest: int | None = None)
         raise ScenarioError(
             [Problem(str(path), 1, 1, "", "has no requests", "write a line for each request")]
         )
-    at = np.array(arrival) - (arrival[0] if arrival[0] > 1e8 else 0.0)
+    at = np.array(arrival)
+    if at[0] > 0.1 * at[-1]:  # clock times, or cut out of a longer trace: nothing is known of the time before
+        at = at - at[0]
     answers = np.array(answer, np.int64)
     requests = Requests(
         at, np.array(prompt, np.int64), answers, np.array(prefix, np.int64), np.array(priority, np.int64),
@@ -143,7 +148,7 @@ def read_trace(path: Path, model: str | None = None, longest: int | None = None)
 
 def _columns(file: Any, path: Path, faults: _Faults, longest: int | None) -> tuple[list[Any], ...]:
     kept: tuple[list[Any], ...] = ([], [], [], [], [], [], [])
-    before = -np.inf
+    before, began = -np.inf, np.inf
     seen: set[Any] = set()
     for line, fields, row, form in _rows(file, path):
         place = _Place(fields, row)
@@ -153,12 +158,18 @@ def _columns(file: Any, path: Path, faults: _Faults, longest: int | None) -> tup
         prefix = _prefix(row, form, line, place, faults, seen)
         urgency = 0
         if form.priority and row.get(form.priority) not in (None, ""):
-            urgency = _length(row, form.priority, line, place, faults, 0) or 0
+            urgency = _length(row, form.priority, line, place, faults, 0, MOST_PRIORITY) or 0
         if at is not None:
             if at < before:
                 faults.add(line, place.column(form.arrival), form.arrival, f"{row[form.arrival]} is before the line above",
                            "sort the trace by time")  # fmt: skip
             before = max(before, at)
+            began = min(began, at)
+            if at - began > LONGEST_S:
+                days = f"{row[form.arrival]} is {(at - began) / 86_400.0:.3g} days after the first request"
+                faults.add(
+                    line, place.column(form.arrival), form.arrival, days, "write a trace of a year at most"
+                )
         if at is None or prompt is None or answer is None:
             continue
         if longest and prompt + answer > longest:
@@ -183,7 +194,7 @@ def _rows(file: Any, path: Path) -> Iterator[tuple[int, list[str], dict[str, Any
                 row = _json(text, path, line)
                 yield line, list(row), row, _format(list(row), path)
         return
-    fields = next(csv.reader([first]), [])
+    fields = [name.strip() for name in next(csv.reader([first]), [])]
     form = _format(fields, path)
     for row in (reader := csv.DictReader(file, fieldnames=fields)):
         yield reader.line_num + 1, fields, row, form
@@ -192,7 +203,7 @@ def _rows(file: Any, path: Path) -> Iterator[tuple[int, list[str], dict[str, Any
 def _json(text: str, path: Path, line: int) -> dict[str, Any]:
     try:
         row = json.loads(text)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise ScenarioError(
             [Problem(str(path), line, 1, "", f"is no JSON: {error}", "write one object a line")]
         ) from None
@@ -244,16 +255,27 @@ def _clock(text: str) -> float:
 
 
 def _length(
-    row: dict[str, Any], name: str, line: int, place: _Place, faults: _Faults, least: int
+    row: dict[str, Any],
+    name: str,
+    line: int,
+    place: _Place,
+    faults: _Faults,
+    least: int,
+    most: int = MOST_TOKENS,
 ) -> int | None:
     given = row.get(name)
     try:
         number = float(given)  # type: ignore[arg-type]
     except (TypeError, ValueError):
         number = np.nan
-    if number == int(number) if np.isfinite(number) else False:
-        if number >= least:
+    if number == int(number) if np.isfinite(number) and not isinstance(given, bool) else False:
+        if least <= number <= most:
             return int(number)
+        if number > most:
+            faults.add(
+                line, place.column(name), name, f"{str(given)[:30]} is above {most}", f"write {most} at most"
+            )
+            return None
         faults.add(line, place.column(name), name, f"{given} is below {least}", f"write {least} or more")
         return None
     what = "is missing" if given in (None, "") else f"{given!r} is no whole number"
