@@ -28,6 +28,9 @@ ROW = {
     "bytes_over_predicted": {"min": 1.01, "max": 1.02},
     "ring_bytes": {"said": 1.0, "min": 1.01, "max": 1.02},
     "dropped_packets": 0,
+    "retransmitted_segments": 0,
+    "predicted_lost_segments": 0.0,
+    "library": "MPI",
     "hot_link": {
         "measured": "leaf-1>spine-1 (cable 8)",
         "predicted": ["leaf-1>spine-1 (cable 8)"],

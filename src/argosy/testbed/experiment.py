@@ -15,13 +15,15 @@ from argosy.testbed.fabrics import CARD_BPS, GLOO, MPI, SITE_DELAY_S, Case, Fabr
 from argosy.testbed.gloo import predict_gloo, run_torch
 from argosy.testbed.hosts import Hosts
 from argosy.testbed.launch import REPEATS, as_plan, run_ranks
-from argosy.testbed.predict import Baseline, Prediction, predict, ring_bytes
+from argosy.testbed.predict import SEGMENT_BYTES, Baseline, Prediction, predict, ring_bytes
 from argosy.testbed.torch_launch import missing
 from argosy.testbed.wiring import BURST_BYTES, MTU, Wiring
 
 BASELINE_BYTES = 4 << 20
 HEADROOM_BYTES = 4 << 20
 BYTES = (0.999, 1.03)  # counted over predicted, on every link: headers and acknowledgements are 1 to 2 %
+COUNTED_BYTES = 1 << 20  # smaller messages are lost among barriers and acknowledgements
+FEW = 5  # lost segments that may also be none
 HEADROOM = 3.0  # what the cores must move unshaped, over what is asked of them
 BANDWIDTH_BOUND = 0.05  # most latency in a predicted time that is still held to its bar
 
@@ -86,30 +88,36 @@ def comparisons(rows: Sequence[Mapping[str, Any]], room: float | None) -> list[d
     found.append(counted("cases whose every sum is right", len(rows), sum(row["sums_right"] for row in rows)))
     if room is None:
         return found
-    ratios = [row["bytes_over_predicted"] for row in rows]
+    large = [row["bytes_over_predicted"] for row in rows if row["bytes"] >= COUNTED_BYTES]
+    low, high = (
+        min((one["min"] for one in large), default=1.0),
+        max((one["max"] for one in large), default=1.0),
+    )
+    hot = sum(row["hot_link"]["right"] for row in rows)
     return [
         *found,
-        bounded(
-            "bytes over predicted, the least of all links",
-            BYTES[0],
-            BYTES[1],
-            min(one["min"] for one in ratios),
-            "",
-        ),
-        bounded(
-            "bytes over predicted, the most of all links",
-            BYTES[0],
-            BYTES[1],
-            max(one["max"] for one in ratios),
-            "",
-        ),
+        bounded("bytes over predicted, the least of all links", *BYTES, low, ""),
+        bounded("bytes over predicted, the most of all links", *BYTES, high, ""),
+        *_lost(rows),
         counted("packets dropped", 0, sum(row["dropped_packets"] for row in rows)),
-        counted(
-            "cases whose busiest link was the predicted one",
-            len(rows),
-            sum(row["hot_link"]["right"] for row in rows),
-        ),
+        counted("cases whose busiest link was the predicted one", len(rows), hot),
         bounded("what the cores move without shaping, over what is asked", HEADROOM, None, room, ""),
+    ]
+
+
+def _lost(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Of cases over cables that lose packets: segments sent again, beside those that the cables took away."""
+    return [
+        bounded(
+            f"{title(row)}: segments sent again (lost as predicted)",
+            1,
+            None,
+            row["retransmitted_segments"],
+            "",
+            row["predicted_lost_segments"],
+        )
+        for row in rows
+        if row["predicted_lost_segments"] > FEW
     ]
 
 
@@ -215,6 +223,11 @@ def _row(
         "ring_bytes": ring_counters(wiring, case, sent),
         "dropped_packets": dropped,
         "retransmitted_segments": row["retransmitted"],
+        "predicted_lost_segments": repeats
+        * sum(
+            lost * float(predicted.bytes[2 * cable : 2 * cable + 2].sum()) / SEGMENT_BYTES
+            for cable, lost in wiring.fabric.loss.items()
+        ),
         "hot_link": {
             "measured": link_name(wiring, hottest),
             "predicted": [link_name(wiring, link) for link in predicted.hot],
