@@ -57,7 +57,7 @@ _TAUGHT = """
 - Users, proxy and replicas count different requests as under way: the proxy's queue is missing in the replicas' Q, and what
   the network takes is missing in the proxy's. Each fulfils Q = λT with its own T.
 - Mean waits over tens of seconds differ widely from one draw to the next: the law's interval is wide, while the simulation of
-  the very same requests is held to 10 %.
+  the very same requests is held to 15 %, and was within a few.
 """
 
 _OPEN = """
@@ -108,16 +108,17 @@ def kills_chart(answer: Mapping[str, Any]) -> drawing.Chart:
         lines = [{"s": at, "under way": n} for at, n in zip(series["at_s"], series["inside"], strict=True)]
         again = [{"s": at, "y": 0} for at in series["tried_again_s"]]
         spans = [{"from": kill["killed"], "to": kill["down"]} for kill in one["kills"]]
-        x = alt.X("s:Q", title="seconds", scale=alt.Scale(domain=[begin, end], nice=False))
-        dead = alt.Chart(drawing._data(spans)).mark_rect(color=drawing._LOSS, opacity=0.25)
+        scale = alt.Scale(domain=[begin, end], nice=False)
+        x = alt.X("s:Q", title="seconds", scale=scale)
+        dead = alt.Chart(drawing._data(spans)).mark_rect(fill=drawing._FULL)
         line = alt.Chart(drawing._data(lines)).mark_line(color=drawing._PLAIN, strokeWidth=1.2)
         tick = alt.Chart(drawing._data(again)).mark_tick(color=drawing._LOSS, thickness=1, size=8)
         layers = (
-            dead.encode(x="from:Q", x2="to:Q"),
-            line.encode(x=x, y="under way:Q"),
-            tick.encode(x=x, y="y:Q"),
+            dead.encode(x=alt.X("from:Q", scale=scale), x2="to:Q"),
+            line.encode(x=x, y=alt.Y("under way:Q", title="requests under way")),
+            tick.encode(x=x, y=alt.Y("y:Q", title="requests under way")),
         )
-        title = f"{NAMES[one['policy']]}: dead and not yet noticed (red), tried again (ticks)"
+        title = f"{NAMES[one['policy']]}: dead and not yet noticed (shaded), tried again (ticks)"
         parts.append(alt.layer(*layers).properties(width=drawing.WIDTH, height=110, title=title))
     return alt.vconcat(*parts)
 
