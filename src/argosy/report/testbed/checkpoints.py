@@ -85,7 +85,7 @@ def _lost(mode: str, told: Mapping[str, Any]) -> drawing.Chart:
     ]
     x = alt.X("up:Q", title="seconds from the job's start until the kill")
     y = alt.Y("lost:Q", title="seconds of work lost")
-    law = alt.Chart(drawing._data(line)).mark_line(strokeWidth=1, color=drawing._FULL).encode(x=x, y=y)
+    law = alt.Chart(drawing._data(line)).mark_line(strokeWidth=1.2, color="#777777").encode(x=x, y=y)
     kills = (
         alt.Chart(drawing._data(dots))
         .mark_point(filled=True, size=30)

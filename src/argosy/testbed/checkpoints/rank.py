@@ -31,7 +31,6 @@ from argosy.testbed.training.model import Accelerator, Transformer, local_loss
 from argosy.testbed.training.shape import Pace, Shape
 
 RANKS_DIVIDE = 24  # vectors are padded to a multiple, so that 1, 2, 3, 4, 6, 8 ranks have equal slices
-PARTS = ("weights", "exp_avg", "exp_avg_sq")
 
 
 def main(path: Path) -> None:
