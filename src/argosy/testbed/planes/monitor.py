@@ -114,15 +114,19 @@ class Monitor:
 
     def told(self) -> list[Fault]:
         """The faults as of now; empty before everybody has answered once."""
-        now = time.monotonic()
         if len(self.latest) < self.count:
             return []
+        now, silent = time.monotonic(), self.silent()
         reports: dict[int, Mapping[int, float] | None] = {}
         for host, (when, heard) in self.latest.items():
-            asked = self.asked[host]
-            answers = asked is None or now - asked < ANSWER_S
-            reports[host] = {peer: age + now - when for peer, age in heard.items()} if answers else None
+            ages = {peer: age + now - when for peer, age in heard.items()}
+            reports[host] = None if host in silent else ages
         return faults(reports, SILENCE_S)
+
+    def silent(self) -> list[int]:
+        """Hosts that have not answered for too long."""
+        now = time.monotonic()
+        return [host for host, asked in self.asked.items() if asked is not None and now - asked >= ANSWER_S]
 
     def taken(self) -> list[float]:
         """Round trips of all hosts since the last call, in seconds."""
