@@ -155,7 +155,7 @@ COMMANDS: dict[str, tuple[str, str, str]] = {
     ),
     "testbed": (
         "argosy.cli.testbed:app",
-        "Real collectives between network namespaces on this machine, against the flow simulator.",
+        "Small real fleets on this machine (collectives, training, failures, sites, serving), beside the simulators.",
         "Trust",
     ),
     "validate": ("argosy.cli.validate:validate", "Predict measured runs and show the errors.", "Trust"),

@@ -88,6 +88,9 @@ METHOD = """
   imports would take longer than what is measured.
 - *Prediction.* What was measured beforehand, between two hosts or on one rank, is said on each page (share of a link's rate,
   a small message's time, seconds of a layer); nothing is fitted per case.
+- *In CI.* `make verify-testbed` runs the short forms. Sums, samples and whatever else is counted must be exactly so. A bar on a
+  matter of time is missed when two runs missed it, one of them while the machine was quiet: a sleep of 2 ms at the ranks'
+  priority at most 1 ms late, an ordinary process with 80 % of a core (`argosy.testbed.quiet`); else it is shown as not judged.
 - *Where namespaces are not permitted*, experiments that make sense without run as plain processes on the loopback, and say so.
 
 ## What this does not show
