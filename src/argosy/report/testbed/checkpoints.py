@@ -123,7 +123,21 @@ def more(answer: Mapping[str, Any]) -> list[str]:
             f"ranks were up again torchrun's notice, rendezvous and the load took {statistics.median(back):.1f} s (median).",
             "",
         ]
-    return [*lines, TAUGHT.strip()]
+    return [*_misses(answer), *lines, TAUGHT.strip()]
+
+
+def _misses(answer: Mapping[str, Any]) -> list[str]:
+    """What is outside its bar, and what the machine did meanwhile."""
+    outside = [row for row in answer["comparisons"] if row["within"] is False]
+    if not outside:
+        return []
+    told = answer["machine"]
+    return [
+        f"Outside: {'; '.join(row['what'] for row in outside)}. The load average was {told['load_average']:g} on {told['cores']} cores:",
+        "other programs lengthen steps, and writes by what the disk takes to synchronise, in one stretch of the run and not in",
+        "another. Exact counts do not depend on that.",
+        "",
+    ]
 
 
 TAUGHT = """
