@@ -131,9 +131,9 @@ def _misses(answer: Mapping[str, Any]) -> list[str]:
     outside = [row for row in answer["comparisons"] if row["within"] is False]
     if not outside:
         return []
-    told = answer["machine"]
+    cores, load = answer["machine"]["cores"], answer["machine"]["load_average"]
     return [
-        f"Outside: {'; '.join(row['what'] for row in outside)}. The load average was {told['load_average']:g} on {told['cores']} cores:",
+        f"Outside: {'; '.join(row['what'] for row in outside)}. The load average was {load:g} on {cores} cores:",
         "other programs lengthen steps, and writes by what the disk takes to synchronise, in one stretch of the run and not in",
         "another. Exact counts do not depend on that.",
         "",
