@@ -131,7 +131,8 @@ def judged(tries: Sequence[Attempt]) -> tuple[list[str], list[str]]:
     """
     quiet_once = any(one.quiet.enough for one in tries)
     conditions = "; ".join(str(one.quiet) for one in tries)
-    faults, busy = [], []
+    faults: list[str] = []
+    busy: list[str] = []
     if all(one.answer is None for one in tries):
         (faults if quiet_once or "took more than" not in str(tries[-1].failed) else busy).append(
             f"{tries[-1].failed} ({conditions})"
