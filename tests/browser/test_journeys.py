@@ -151,9 +151,15 @@ def test_the_explorer_shows_why_shapes_are_out_and_takes_one(watched):
 def test_step_life_and_facility_are_drawn_when_they_are_opened(watched):
     page = watched.open("plan")
     whole(page)
-    for title in ("One step, stage by stage", "The facility: power tree"):
+    for title in ("One step, stage by stage", "The job's life, simulated", "The facility: power tree"):
         page.click(f"#more >> text={title}")
         page.wait_for_selector(f"#more details:has-text('{title}') figure svg")
+        page.click(f"#more details:has-text('{title}') >> text=Why these numbers? >> nth=0")
+        assert "Formula:" in page.inner_text("dialog[open]")
+        page.keyboard.press("Escape")
+    page.click("#more tr:has-text('Swing within a step') button.why")
+    assert "highest − lowest power" in page.inner_text("dialog[open]")
+    page.keyboard.press("Escape")
     watched.shot("facility")
 
 
@@ -230,13 +236,39 @@ def test_the_catalog_shows_sources(watched):
 
 def test_serving_sizes_a_fleet(watched):
     page = watched.open("serving")
-    page.click("#run")
-    page.wait_for_selector("section.service")
-    assert "TTFT" in page.inner_text("#answer")
+    page.wait_for_selector("section.service table")
+    page.wait_for_selector("#answer figure svg")
+    before = page.inner_text("#answer tr:has-text('Replicas') >> nth=0")
     page.click("section.service button.why >> nth=0")
     assert "ttft_p99" in page.inner_text("dialog[open]")
     page.keyboard.press("Escape")
+    page.click("details.text summary")
+    page.fill("#yaml", page.input_value("#yaml").replace("name: chat\nfleet", "name: chat   # stays\nfleet"))
+    until(page, "document.querySelector('#told').innerText.startsWith('Sized over')")
+    page.fill("#field-rate", "60 req/s")
+    page.press("#field-rate", "Enter")
+    until(page, "document.querySelector('#yaml').value.includes('rate: 60 req/s')")
+    assert "# stays" in page.input_value("#yaml")
+    row = "[...document.querySelectorAll('#answer tr')].find(each => each.innerText.includes('Replicas'))"
+    until(page, f"before => {row} && {row}.innerText !== before", before)
+    page.click("figure:has-text('Why these numbers?') >> nth=0 >> text=Why these numbers?")
+    assert "last token − arrival" in page.inner_text("dialog[open]")
+    page.keyboard.press("Escape")
     watched.shot("serving")
+
+
+def test_serving_under_requests_of_ones_own(watched, tmp_path):
+    trace = tmp_path / "mine.csv"
+    rows = [f"{0.05 * i:.2f},{200 + i % 7},{50 + i % 5}" for i in range(4000)]
+    trace.write_text("\n".join(["arrival_s,input_tokens,output_tokens", *rows]) + "\n")
+    page = watched.open("serving")
+    page.wait_for_selector("section.service table")
+    page.set_input_files("#trace", str(trace))
+    until(page, "document.querySelector('#told').innerText.includes('the requests of mine.csv')")
+    page.click("text=In sentences")
+    assert "4,000 requests" in page.inner_text("#answer")
+    page.click("text=Without it")
+    until(page, "document.querySelector('#told').innerText.startsWith('Sized over')")
 
 
 def test_chinese_all_over(watched):
@@ -255,10 +287,42 @@ def test_chinese_all_over(watched):
         "diagnose": "诊断",
         "handbook": "必记数字",
         "catalog": "数据目录",
-        "serving": "推理服务",
+        "serving": "模型与集群",
     }
     for name, text in shown.items():
         watched.open(name)
         page.wait_for_selector(f"main >> text={text} >> nth=0")
     page.reload()
-    page.wait_for_selector("main >> text=推理服务 >> nth=0")  # it is remembered
+    page.wait_for_selector("main >> text=模型与集群 >> nth=0")  # it is remembered
+
+
+ENGLISH = """() => {
+  const found = [], walker = document.createTreeWalker(document.querySelector("main"), NodeFilter.SHOW_TEXT);
+  while (walker.nextNode()) {
+    if (walker.currentNode.parentElement.closest("textarea, code, option")) continue;
+    if (/[A-Za-z]{3,} [a-z]{2,} [a-z]/.test(walker.currentNode.textContent)) found.push(walker.currentNode.textContent.trim());
+  }
+  return [...new Set(found)];
+}"""
+
+
+def test_no_sentence_of_the_engine_is_english_on_the_chinese_page(watched):
+    page = watched.open("plan")
+    whole(page)
+    page.select_option("#language", "zh")
+    page.wait_for_selector("text=每一个 GPU 秒的去向")
+    whole(page)
+    for title in ("依据", "说明", "表格与来由"):
+        page.click(f"summary:has-text('{title}') >> nth=0")
+    page.wait_for_selector("details[open] table")
+    cited = ("http", "arXiv", "guide", "sheet")
+    assert not [text for text in page.evaluate(ENGLISH) if not any(each in text for each in cited)]
+    watched.open("serving")
+    page.wait_for_selector("section.service table")
+    for title in ("文字说明", "排队定律", "每次运行的校验"):
+        page.click(f"summary:has-text('{title}')")
+    assert page.evaluate(ENGLISH) == []
+    watched.open("handbook")
+    page.click("summary:text-is('全部论断及核对')")
+    page.wait_for_selector("text=轨道平面数等于单机网卡数。")
+    assert page.evaluate(ENGLISH) == []

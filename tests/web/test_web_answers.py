@@ -143,3 +143,72 @@ def test_at_layouts_needs_one_layout_a_stage(small):
 
     with pytest.raises(FactError, match="1 stages, but 0 layouts"):
         at_layouts(loads(small), {})
+
+
+SERVICE = """name: chat   # ours
+fleet: {accelerator: H100-SXM, count: 8}
+serving:
+  name: chat
+  model: llama-3.1-8b   # small
+  traffic: {rate: 20 req/s, input: {mean: 500}, output: {mean: 100}, duration: 1 min}
+  objectives: {ttft_p99: 1 s, tpot_p95: 30 ms}
+"""
+
+
+def test_the_serving_forms_changes_are_taken_and_comments_stay(page):
+    choices = page.get("/api/choices").json()
+    changes = {
+        "serving.0.model": "llama-3.1-70b", "serving.0.accelerators": 8, "serving.0.replica.tp": 4, "serving.0.precision": "auto",
+        "serving.0.kv_precision": choices["formats"][-2], "serving.0.traffic.rate": "2 req/s", "serving.0.traffic.cv": 2,
+        "serving.0.traffic.input.0.mean": 900, "serving.0.traffic.output.0.cv": 0.5, "serving.0.traffic.prefix_share": 0.3,
+        "serving.0.objectives.ttft_p99": "2 s", "serving.0.objectives.e2e_p95": "30 s",
+        "serving.0.objectives.availability": "99.5 %",
+        "serving.0.engine.name": choices["engines"][-1], "serving.0.engine.max_batch": 64,
+        "serving.0.router": choices["routers"][0],
+        "serving.0.speculative.draft_length": 1, "serving.0.disaggregation": {"exposed": 1}, "prices.accelerator_hour": "2 USD/h",
+    }  # fmt: skip
+    text = ask(page, "change", text=SERVICE, changes=changes).json()["text"]
+    assert "# ours" in text and "# small" in text
+    taken = loads(text).serving[0]
+    assert (taken.model.name, taken.accelerators, taken.replica.tp, taken.precision) == (
+        "llama-3.1-70b",
+        8,
+        4,
+        None,
+    )
+    assert (
+        taken.traffic.rate == 2.0 and taken.traffic.input[0].mean == 900 and taken.traffic.output[0].cv == 0.5
+    )
+    assert taken.objectives.latencies == {"ttft_p99": 2.0, "tpot_p95": 0.03, "e2e_p95": 30.0}
+    assert taken.objectives.availability == pytest.approx(0.995)
+    assert taken.speculative.draft_length == 1 and taken.disaggregation is not None
+    without = ask(
+        page,
+        "change",
+        text=text,
+        changes={"serving.0.disaggregation": None, "serving.0.objectives.ttft_p99": None},
+    )
+    assert loads(without.json()["text"]).serving[0].objectives.latencies == {
+        "tpot_p95": 0.03,
+        "e2e_p95": 30.0,
+    }
+
+
+def test_a_service_under_requests_that_are_given(page):
+    rows = "\n".join(f"{0.1 * i:.1f},{100 + i % 3},{20 + i % 5}" for i in range(300))
+    sent = {"file": ("mine.csv", f"arrival_s,input_tokens,output_tokens\n{rows}\n")}
+    answer = page.post("/api/serving/trace", files=sent, data={"text": SERVICE}).json()
+    (service,) = answer["services"]
+    assert service["traffic"]["requests"] == 300 and service["traffic"]["input_tokens_mean"] == pytest.approx(
+        101.0
+    )
+    assert service["scenario"]["inputs"]["serving"][0]["traffic"]["trace"] == "mine.csv"
+    assert set(answer["charts"]["chat"]) >= {"latency", "throughput against speed", "queue", "ledger"}
+    assert not page.app.state.diagnoses._folders
+    broken = page.post(
+        "/api/serving/trace", files={"file": ("mine.csv", "a,b\n1,2\n")}, data={"text": SERVICE}
+    )
+    assert broken.status_code == 422 and "argosy-diagnose" not in broken.text
+    other = page.post("/api/serving/trace", files=sent, data={"text": SERVICE, "service": "none-such"})
+    assert other.status_code == 422 and "none-such" in other.text
+    assert not page.app.state.diagnoses._folders

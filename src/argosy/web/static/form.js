@@ -13,6 +13,7 @@ export function form({ held, groups, listed, starts, more = null }) {
   const told = el("div", {});
   const box = el("div", { class: "fields" });
   const area = el("textarea", { id: "yaml", rows: "18", spellcheck: "false", "aria-label": word("yaml"), input: () => soon() });
+  const closed = new Set(matchMedia("(max-width: 820px)").matches ? groups : []); // on a phone the answer is near
   let timer = 0;
   const soon = () => { clearTimeout(timer); timer = setTimeout(() => held.set(area.value), 700); };
   const choice = el("select", { id: "start", change: (event) => event.target.value && held.set(starts[event.target.value]) },
@@ -31,7 +32,7 @@ export function form({ held, groups, listed, starts, more = null }) {
 
   function rebuild(found) {
     const focused = document.activeElement?.id;
-    box.replaceChildren(...groups.filter((group) => found.some((each) => each.group === group)).map((group) => el("fieldset", {}, el("legend", {}, word(`group.${group}`)),
+    box.replaceChildren(...groups.filter((group) => found.some((each) => each.group === group)).map((group) => el("details", { class: "group", open: !closed.has(group), toggle: (event) => (event.target.open ? closed.delete(group) : closed.add(group)) }, el("summary", {}, word(`group.${group}`)),
       found.filter((each) => each.group === group).map((each) => one(each, change)))));
     if (focused && focused !== "yaml") document.getElementById(focused)?.focus();
   }

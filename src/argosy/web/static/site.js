@@ -55,6 +55,6 @@ export function fabrics(plan, charts) {
       ...(fabric.usd ? [row("money", dollars(fabric.usd), "fabric.usd.law", bill)] : []),
       ...(fabric.w ? [row("fabric.w", scaled(fabric.w, "W"), "fabric.w.law", fabric.bill.filter((line) => line.w).map((line) => ({ name: `${count(line.count)} × ${term(line.item)}`, shown: scaled(line.w, "W") })))] : []),
     ], [1], `${term(fabric.role)} ${word("fabric")}`),
-    charts.fabrics[index] ? chart(charts.fabrics[index], `${term(fabric.role)} ${word("fabric")}`) : null);
+    charts.fabrics[index] ? chart(charts.fabrics[index], `${term(fabric.role)} ${word("fabric")}`, null, { title: `${term(fabric.role)} ${word("fabric")}`, shown: "", law: word("fabric.law"), inputs: tiers, facts }) : null);
   }));
 }
