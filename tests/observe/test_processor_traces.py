@@ -173,6 +173,26 @@ def test_exchanges_without_a_name_are_of_groups_that_the_job_has(tmp_path: Path)
     }  # fmt: skip
 
 
+def test_few_collectives_tie_the_clocks_of_parts_that_talk_much_inside(tmp_path: Path) -> None:
+    """Pairs that exchange forty times, all four ranks three times: the second pair's clocks are 70 ms ahead."""
+    told = [{"pg_name": str(k), "ranks": line} for k, line in enumerate(([0, 1], [2, 3], [0, 1, 2, 3]))]
+    wobble = np.random.default_rng(5).normal(0, 300, (2, 40))  # each pair has its own
+    for rank in range(4):
+        ahead, late = 70_000.0 * (rank // 2), 40_000.0 * (rank // 2)  # of its clock; of its own beginning
+        events = [slice_of("ProfilerStep#0", late, 900_000, kind="user_annotation")]
+        for k in range(40):
+            at = late + 10_000 * k + 3000 + float(wobble[rank // 2, k])
+            events.append(span("gloo:all_reduce", at, 5000, elements=1000))
+        for k in range(3):
+            events.append(span("gloo:all_reduce", 500_000 + 100_000 * k, 9000, elements=7000))
+        events = [{**each, "ts": each["ts"] + ahead} for each in events]
+        written(tmp_path, events, rank, distributedInfo={"rank": rank, "world_size": 4, "pg_config": told})
+    alignment = Observed(tuple(gather([tmp_path]))).alignment
+    assert alignment is not None
+    assert np.ptp(alignment.offset_ns[:2]) < 1e3 and np.ptp(alignment.offset_ns[2:]) < 1e3
+    assert alignment.offset_ns[2] - alignment.offset_ns[0] == pytest.approx(70e6, abs=1e4)
+
+
 def test_divisions_are_groups_of_a_pattern_that_hold_all_ranks() -> None:
     groups = [(0, 1), (2, 3), (0, 2), (1, 3), (0, 3), (0, 1, 2, 3), (1,)]
     assert divisions(groups, range(4)) == [[(0, 1), (2, 3)], [(0, 2), (1, 3)], [(0, 1, 2, 3)]]

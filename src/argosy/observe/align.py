@@ -2,7 +2,8 @@
 
 The k-th collective of a group is matched over its ranks by its recorded sequence number, else by its order among those
 of one operation and size. A barrier-like collective ends on all its ranks at once, so that the ends give the clocks:
-θ_r = median_k(e_rk − median_r e_rk), repeated over overlapping groups until it stands. What remains are the residuals,
+θ_r = median_k(e_rk − median_r e_rk), repeated over overlapping groups until it stands, and groups that then contradict each other
+are heard by one voice each. What remains are the residuals,
 and no lateness below them blames anybody. Sends and receives tie two ranks only and are left out.
 """
 
@@ -16,6 +17,7 @@ import numpy as np
 
 from argosy.observe.jobs import one_job, one_window
 from argosy.observe.matching import (
+    LOCKSTEP_NS,
     Flat,
     apart_on,
     divisions,
@@ -239,10 +241,40 @@ def _clocks(flat: Flat, traces: int) -> tuple[Floats, Floats, Whole]:
         offset += change
         if np.abs(change).max() < _STANDS_NS:
             break
+    offset += _between(flat, own, end - offset[who], traces)
     left = end - offset[who]
     apart = left - _medians(left, instance, flat.count)[instance]
     residual = _medians(np.abs(apart), who, traces)
     return offset, residual, tied(instance, who, traces)
+
+
+def _between(flat: Flat, own: np.ndarray, left: Floats, traces: int) -> Floats:
+    """What the clocks (R,) still lack where groups contradict each other. `left`: ends on the clocks so far, of the entries that
+    `own` picks.
+
+    The median over all of a rank's collectives hears its busiest group alone: parts of a job that few collectives tie (nodes by
+    their data-parallel groups, beside hundreds inside them) are left as far apart as their clocks began. So every group gets one
+    voice: d_gr, the median of rank r's ends less their collectives', and x_r − c_g = d_gr is solved by least squares, a group
+    by the root of how often it spoke. Nothing is changed where all d are within three residuals and a launch.
+    """
+    from scipy.sparse import coo_matrix
+    from scipy.sparse.linalg import lsqr
+
+    instance, who = flat.instance[own], flat.who[own]
+    apart = left - _medians(left, instance, flat.count)[instance]
+    names = {each: number for number, each in enumerate(dict.fromkeys(key[:2] for key in flat.keys))}
+    group = np.array([names[key[:2]] for key in flat.keys], np.int64)[flat.key[instance]]
+    code, place, often = np.unique(group * traces + who, return_inverse=True, return_counts=True)
+    said = _medians(apart, place.ravel(), len(code))
+    if np.abs(said).max() <= 3.0 * float(np.median(np.abs(apart))) + LOCKSTEP_NS:
+        return np.zeros(traces)
+    rows, weight = np.arange(len(code)), np.sqrt(often)
+    column = np.concatenate([code % traces, traces + code // traces])
+    matrix = coo_matrix(
+        (np.concatenate([weight, -weight]), (np.tile(rows, 2), column)),
+        shape=(len(code), traces + len(names)),
+    )
+    return np.asarray(lsqr(matrix.tocsr(), said * weight, atol=1e-12, btol=1e-12)[0][:traces], np.float64)
 
 
 def tied(instance: Whole, who: Whole, traces: int) -> Whole:
