@@ -92,7 +92,7 @@ def found(world, spread=0.0):
         name = case.get("name", "messages")
         if name == "messages":
             large = plan.BASELINE_BYTES * 8 / plan.card_bps(world.fabric)
-            told.append([{"small_s": [0.0, 0.0], "large_s": [large, large]}])
+            told.append([{"small_s": [0.0, 0.0], "large_s": [large, large], "stalled": 0.0}])
             continue
         steps = np.full(case["steps"], said.get(name, 0.7))
         if name == "diloco":
@@ -100,7 +100,14 @@ def found(world, spread=0.0):
             steps[interval - 1 :: interval] += world.between_s()
         ends = np.concatenate([[0.0], np.cumsum(steps * (1 + spread))]).tolist()
         way, behind = [world.way_s()], [world.behind()]
-        one = {"ends_s": ends, "loss": 2.0, "outer_s": [world.law_s()], "way_s": way, "behind": behind}
+        one = {
+            "ends_s": ends,
+            "loss": 2.0,
+            "outer_s": [world.law_s()],
+            "way_s": way,
+            "behind": behind,
+            "stalled": 0.001,
+        }
         told.append([one] * plan.RANKS)
     alone = {"together": 2.0, "diloco": 2.0, "late": 2.0, "together, as many samples": 1.9}
     return {"found": told, "alone": alone}
@@ -121,6 +128,21 @@ def test_what_is_as_predicted_is_within_and_what_is_not_is_not(monkeypatch, worl
     assert missed == ["pipeline cut between sites, 1F1B, simulated", "loss, DiLoCo, as in one process"]
 
 
+def test_the_steadiest_of_several_runs_counts(monkeypatch, world):
+    shares = iter([0.5, 0.1, 0.3, 0.015, 0.2])
+
+    def ran(cases, seconds):
+        told, share = found(world), next(shares)
+        told["found"][2] = [{**one, "stalled": share} for one in told["found"][2]]
+        return told
+
+    monkeypatch.setattr(experiment, "why_not", lambda: None)
+    monkeypatch.setattr(experiment, "_run", ran)
+    assert experiment.run(False)["stalled"] == 0.1  # three tries, none of them quiet
+    assert experiment.run(False)["stalled"] == 0.015
+    assert experiment.run(True)["stalled"] == 0.2  # the short form is not run again
+
+
 def test_without_namespaces_it_is_said(monkeypatch):
     monkeypatch.setattr(experiment, "why_not", lambda: "root is needed")
     with pytest.raises(TestbedError, match="root is needed"):
@@ -128,8 +150,9 @@ def test_without_namespaces_it_is_said(monkeypatch):
 
 
 def test_the_share_that_outer_steps_take():
-    steps = [0.1] * 8 + [0.3] + [0.1] * 8 + [0.3]
-    assert share_of(steps) == pytest.approx(0.4 / 2.2)
+    steps = ([0.1] * 8 + [0.3]) * 3
+    assert share_of(steps, 9) == pytest.approx(0.2 / 1.1)
+    assert experiment._rounds(steps, 9) == pytest.approx(1.1 / 9)
     assert expected_overhead(9, 0.1, 0.2) == pytest.approx(0.2 / 1.1)
 
 

@@ -24,6 +24,7 @@ from argosy.testbed.wiring import Wiring
 STEP, PIPE, SHARE = 0.10, 0.10, 0.15  # bars: steps; pipelines; the share of the time that outer steps take
 SAME = 1e-9  # losses of the same method with and without a network, relative: float64, sums in another order
 SECONDS = {True: 110.0, False: 240.0}
+TRIES, MOST_STALLED = 3, 0.02
 METHODS = ("alone", "within", "ring", "gloo", "sites", "diloco", "late", "gpipe", "1f1b")
 LEADERS = range(0, plan.RANKS, plan.RANKS // plan.SITES)
 Rows = list[dict[str, Any]]
@@ -40,7 +41,7 @@ def run(short: bool, say: Callable[[str], None] = lambda line: None) -> dict[str
     interval = World(fabric, Baseline(1.0, 0.0), 0.0).interval()
     cases = plan.cases(short, interval)
     say(f"two sites of {plan.RANKS // plan.SITES} ranks: {len(cases) - 1} methods, H = {interval}")
-    told = _run(cases, SECONDS[short])
+    told = _steadily(cases, short, say)
     found = plan.by_name(told["found"], cases)
     world = _world(found)
     rows = [*_steps(found, world), *_local(found, world, interval), *_pipelines(found, world)]
@@ -54,6 +55,7 @@ def run(short: bool, say: Callable[[str], None] = lambda line: None) -> dict[str
         model_bytes=plan.model_bytes(),
         baseline={"share_of_wire": world.base.share, "message_s": world.base.message_s, "overhead_s": world.overhead_s},
         interval=interval,
+        stalled=stalled(told),
         steps={name: step_times(found, name) for name in METHODS},
         behind=[found["late"][rank]["behind"] for rank in LEADERS],
         predicted_steps=_predicted(world, interval),
@@ -61,6 +63,25 @@ def run(short: bool, say: Callable[[str], None] = lambda line: None) -> dict[str
         losses={**{name: found[name][0]["loss"] for name in ("sites", "diloco", "late")}, "samples": told["alone"]},
         pipeline_law=world.pipeline_law(),
     )  # fmt: skip
+
+
+def _steadily(cases: list[dict[str, Any]], short: bool, say: Callable[[str], None]) -> dict[str, Any]:
+    """What the ranks found; in the full form again, up to TRIES times, when they were kept from running: that, and not what came
+    of it, decides. The steadiest run counts.
+    """
+    runs = []
+    for number in range(1 if short else TRIES):
+        if number:
+            say("again: the machine was busy with other things")
+        runs.append(_run(cases, SECONDS[short]))
+        if stalled(runs[-1]) <= MOST_STALLED:
+            break
+    return min(runs, key=stalled)
+
+
+def stalled(told: Mapping[str, Any]) -> float:
+    """The largest share of any case's time that a rank was kept from running."""
+    return max(float(one["stalled"]) for every in told["found"] for one in every)
 
 
 def _run(cases: list[dict[str, Any]], seconds: float) -> dict[str, Any]:
@@ -125,10 +146,18 @@ def _steps(found: Found, world: World) -> Rows:
     ]
 
 
+def _rounds(steps_s: list[float], interval: int) -> float:
+    """Mean step of the median round, from one outer step to the next. The leader sees what its site waits for the handing on
+    in the step after: rounds begin there.
+    """
+    rounds = np.reshape(steps_s[1 : 1 + (len(steps_s) - 1) // interval * interval], (-1, interval))
+    return float(np.median(rounds.sum(1)) / interval)
+
+
 def _local(found: Found, world: World, interval: int) -> Rows:
     """Local steps with outer ones, and weights that come late."""
     steps, late = step_times(found, "diloco"), [found["late"][rank] for rank in LEADERS]
-    share, said = share_of(steps), expected_overhead(interval, world.step_s(), world.between_s())
+    share, said = share_of(steps, interval), expected_overhead(interval, world.step_s(), world.between_s())
     behind = sorted(step for one in late for step in one["behind"])
     way = float(np.median([way for one in late for way in one["way_s"]]))
     outer = float(np.median(found["diloco"][0]["outer_s"]))
@@ -136,7 +165,13 @@ def _local(found: Found, world: World, interval: int) -> Rows:
     limit = plan.OVERHEAD * (1 + SHARE)
     return [
         compared(f"{name}: exchange between the sites", world.law_s(), outer, "s", STEP),
-        compared(f"{name}: mean step", world.diloco_s(interval), float(np.mean(steps)), "s", STEP),
+        compared(
+            f"{name}: a step, of the median round",
+            world.diloco_s(interval),
+            _rounds(steps, interval),
+            "s",
+            STEP,
+        ),
         bounded(f"{name}: share of the time that outer steps take", None, limit, share, "", said),
         compared("late: way of the weights to the other site", world.way_s(), way, "s", STEP),
         counted("late: steps behind, in most cases", world.behind(), statistics.mode(behind)),

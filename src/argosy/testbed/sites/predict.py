@@ -133,6 +133,7 @@ def expected_overhead(interval: int, step_s: float, between_s: float) -> float:
     return between_s / (interval * step_s + between_s)
 
 
-def share_of(steps_s: Sequence[float]) -> float:
-    """The same, of measured steps: what their sum has beyond that of as many local ones."""
-    return float(1.0 - np.median(steps_s) / np.mean(steps_s))
+def share_of(steps_s: Sequence[float], interval: int) -> float:
+    """The same, of measured steps: what the median round has beyond as many median steps."""
+    rounds = np.reshape(steps_s[1 : 1 + (len(steps_s) - 1) // interval * interval], (-1, interval))
+    return float(1.0 - interval * np.median(steps_s) / np.median(rounds.sum(1)))

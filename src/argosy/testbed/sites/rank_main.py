@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+import threading
 import time
 from collections.abc import Mapping
 from pathlib import Path
@@ -22,6 +23,22 @@ from argosy.testbed.training.rank_main import messages, punctual
 from argosy.testbed.training.shape import Pace, Shape
 
 START_S = 0.3  # from the word to the start
+LOOK_S, SLACK_S = 0.01, 0.003  # between looks at the clock; that one may come late
+
+
+class Watch(threading.Thread):
+    """Looks at the clock every LOOK_S: how long this rank was kept from running while it had only to wait."""
+
+    def __init__(self) -> None:
+        super().__init__(daemon=True)
+        self.late_s = 0.0
+
+    def run(self) -> None:
+        """For as long as the rank lives."""
+        while True:
+            start = clock()
+            time.sleep(LOOK_S)
+            self.late_s += max(0.0, clock() - start - LOOK_S - SLACK_S)
 
 
 class Replica:
@@ -201,13 +218,17 @@ def main(folder: Path) -> None:
     rank, ranks = dist.get_rank(), dist.get_world_size()
     sites = Sites(rank, ranks, plan.SITES)
     found: list[Any] = []
+    watch = Watch()
+    watch.start()
     for case in wanted:
+        late, start = watch.late_s, clock()
         if case["kind"] == "messages":
             mine = messages(case["bytes"], rank)
         elif case["kind"] == "pipeline":
             mine = pipeline(case, rank, ranks)
         else:
             mine = parallel(case, sites, rank, ranks)
+        mine["stalled"] = (watch.late_s - late) / (clock() - start)
         every: list[Any] = [None] * ranks
         dist.all_gather_object(every, mine)
         found.append(every)
