@@ -125,9 +125,10 @@ def test_the_index_names_what_is_outside(monkeypatch, tmp_path):
     text = index({"planes": given(seconds=2.0)}, "testbed")
     assert "2 of 3 comparisons within their bar" in text
     assert (
-        "| [Control plane and data plane](testbed/planes.md) | `argosy testbed planes` | 2 of 3 | -50.0 % | time |"
+        "| [Control plane and data plane](testbed/planes.md) | `argosy testbed planes` | 2 of 3 | -50.0 % |"
         in text
     )
+    assert "- Control plane and data plane: time: predicted 1, measured 2" in text
 
 
 def test_every_experiment_has_its_command_and_page(capsys):
@@ -154,6 +155,7 @@ def test_pages_go_beside_the_index(monkeypatch, tmp_path):
         "testbed.md",
         "testbed/planes.md",
         "testbed/images/testbed-planes.svg",
+        "testbed/images/testbed-errors.svg",
     ]
     assert all(path.exists() for path in written)
     assert "it taught" in written[1].read_text(encoding="utf-8")

@@ -6,10 +6,14 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from argosy.report.markdown import table
-from argosy.report.testbed.pages import module, write_page
+import altair as alt
 
-COLUMNS = ["experiment", "command", "within their bar", "largest error of a time judged", "outside"]
+from argosy.report import charts as drawing
+from argosy.report.markdown import table
+from argosy.report.testbed.pages import figure, module, write_page
+
+COLUMNS = ["experiment", "command", "within their bar", "largest error of a time judged", "load average"]
+PICTURE = "testbed-errors"
 
 
 def write_pages(answers: Mapping[str, Mapping[str, Any]], path: Path) -> list[Path]:
@@ -19,6 +23,8 @@ def write_pages(answers: Mapping[str, Mapping[str, Any]], path: Path) -> list[Pa
     written = [path]
     for name, answer in answers.items():
         written += write_page(name, answer, folder / f"{name}.md")
+    written.append(folder / "images" / f"{PICTURE}.svg")
+    drawing.save(errors_chart(answers), written[-1])
     path.write_text(index(answers, folder.name), encoding="utf-8")
     return written
 
@@ -39,6 +45,9 @@ def index(answers: Mapping[str, Mapping[str, Any]], folder: str) -> str:
         "",
         *table(COLUMNS, [cells(name, answer, folder) for name, answer in answers.items()]),
         "",
+        f"![Errors of everything that was predicted]({folder}/images/{PICTURE}.svg)",
+        "",
+        *_outside(answers),
         METHOD.strip(),
     ]
     return "\n".join(lines) + "\n"
@@ -49,14 +58,57 @@ def cells(name: str, answer: Mapping[str, Any], folder: str) -> list[str]:
     summary = answer["summary"]
     errors = [row["error"] for row in answer["comparisons"] if row["error"] is not None and row["bar"]]
     largest = max(errors, key=abs, default=None)
-    outside = [row["what"] for row in answer["comparisons"] if row["within"] is False]
     return [
         f"[{module(name).TITLE}]({folder}/{name}.md)",
         f"`argosy testbed {name}`",
         f"{summary['within_bar']} of {summary['judged']}",
         "" if largest is None else f"{100 * largest:+.1f} %",
-        "; ".join(outside),
+        f"{answer['machine']['load_average']:g}",
     ]
+
+
+def _outside(answers: Mapping[str, Mapping[str, Any]]) -> list[str]:
+    """What missed its bar, if anything."""
+    rows = [
+        f"- {module(name).TITLE}: {row['what']}: predicted {figure(row['predicted'])}, measured {figure(row['measured'])}"
+        for name, answer in answers.items()
+        for row in answer["comparisons"]
+        if row["within"] is False
+    ]
+    return ["Outside their bars (the pages say why, where it is known):", "", *rows, ""] if rows else []
+
+
+def errors_chart(answers: Mapping[str, Mapping[str, Any]]) -> drawing.Chart:
+    """Every error of a figure that was predicted, by experiment; what is not judged is hollow."""
+    rows = [
+        {
+            "experiment": module(name).TITLE,
+            "error": 100 * row["error"],
+            "what": row["what"],
+            "bar": {True: "within", False: "outside", None: "not judged"}[row["within"]],
+        }
+        for name, answer in answers.items()
+        for row in answer["comparisons"]
+        if row["error"] is not None
+    ]
+    kinds = ["within", "outside", "not judged"]
+    chart = (
+        alt.Chart(drawing._data(rows))
+        .mark_tick(thickness=2, size=16)
+        .encode(
+            x=alt.X("error:Q", title="predicted ÷ measured − 1, %"),
+            y=alt.Y("experiment:N", sort=[module(name).TITLE for name in answers], title=None),
+            color=alt.Color(
+                "bar:N",
+                sort=kinds,
+                scale=alt.Scale(domain=kinds, range=[drawing._USEFUL, drawing._LOSS, drawing._FULL]),
+                title=None,
+            ),
+        )
+    )
+    return chart.properties(
+        title="Errors of all times that were predicted", width=drawing.WIDTH, height=34 * len(answers)
+    )
 
 
 INTRODUCTION = """
