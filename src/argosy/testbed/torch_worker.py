@@ -88,23 +88,20 @@ def _hierarchical(data: torch.Tensor, ranks: list[int], inside: Any, across: Any
     """Reduce-scatter, all-reduce of the part, all-gather. `data` divides by the group's size."""
     part = reduce_scatter(data, ranks, inside)
     dist.all_reduce(part, group=across)
-    # the ring leaves part i + 1 at place i, and all_gather wants place i's at i: a rotation of places
-    turned = torch.empty_like(data)
-    dist.all_gather_single(turned, part, group=inside)
-    data.copy_(torch.roll(turned.view(len(ranks), -1), 1, 0).view(-1))
+    dist.all_gather_single(data, part, group=inside)
 
 
 def reduce_scatter(data: torch.Tensor, ranks: list[int], group: Any) -> torch.Tensor:
-    """Part i + 1 of the sum at place i of `ranks`, by a ring of messages: N − 1 rounds of M/N, as the law says."""
+    """Part i of the sum at place i of `ranks`, by a ring of messages: N − 1 rounds of M/N, as the law says. Overwrites `data`."""
     at, size = ranks.index(dist.get_rank()), len(ranks)
     parts = list(data.view(size, -1))
     taken = torch.empty_like(parts[0])
     for step in range(size - 1):
-        sent = dist.isend(parts[(at - step) % size], ranks[(at + 1) % size], group=group)
+        sent = dist.isend(parts[(at - step - 1) % size], ranks[(at + 1) % size], group=group)
         dist.recv(taken, ranks[at - 1], group=group)
-        parts[(at - step - 1) % size].add_(taken)
+        parts[(at - step - 2) % size].add_(taken)
         sent.wait()
-    return parts[(at + 1) % size].clone()
+    return parts[at].clone()
 
 
 if __name__ == "__main__":
