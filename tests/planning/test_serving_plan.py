@@ -95,6 +95,9 @@ def test_training_and_serving_share_a_budget():
     assert served + trained <= 64
     shared = answer["shared_fleet"]
     assert shared["marginal_gpu"]["training_tokens_per_s"] > 0
+    assert 0 < shared["training_days_elastic"] <= shared["training_days_static"]
+    assert shared["gained_gpu_hours_per_day"] >= 0
+    assert shared["static_gpus"] <= min(shared["training_gpus_by_hour"]) <= 64
     assert max(shared["training_gpus_by_hour"]) + min(shared["serving_gpus_by_hour"]) <= 64
     Ledger.from_dict(answer["ledger"])
     assert {child["name"] for child in answer["ledger"]["children"]} >= {"pretrain", "chat"}

@@ -45,12 +45,12 @@ def gpus_by_hour(each: ServicePlan, node_size: int) -> np.ndarray:
 def shared_fleet(
     setting: Context, services: Sequence[ServicePlan], nominal: FleetRun, jobs: Sequence[JobPlan]
 ) -> dict[str, Any]:
-    """Training on what services leave hour by hour against the plan's, on what they leave at their peak.
+    """Training on what services leave hour by hour against training on what they leave at their peak.
 
     An elastic job takes whole data-parallel replicas (tp · pp · cp accelerators each) and pauses `RESIZE_S` at each change. The
     global batch stays: the step takes as long as the replica with the most micro-batches, so that only replicas which make
-    these fewer help. The worth of one accelerator: tokens trained per second on one side, requests per second within
-    promises on the other (from runs with a replica less and one more).
+    these fewer help, by day as by night. The worth of one accelerator: tokens trained per second on one side, requests per
+    second within promises on the other (from runs with a replica less and one more).
     """
     job = max(jobs, key=lambda each: each.training.tokens)
     layout = job.main.layouts.to_dict()
@@ -61,8 +61,10 @@ def shared_fleet(
     used, speed = elastic_hours(left // unit, micro_batches, int(layout["dp"]))
     changes = int((used != np.roll(used, 1)).sum())
     mean = float(speed.mean()) * (1.0 - changes * RESIZE_S / (HOURS * 3600.0))
-    if mean <= 1.0:  # the pauses cost more than the nights bring: it keeps its size
-        used, changes, mean = np.full(HOURS, float(layout["dp"])), 0, 1.0
+    static, by_day = int(np.argmin(left)), float(speed.min())
+    if mean <= by_day:  # the pauses cost more than the nights bring: it keeps its size
+        used, changes, mean = np.full(HOURS, used[static]), 0, by_day
+    at_peak = float(used[static]) * unit
     rate = nominal.jobs[0].tokens_per_s / nominal.accelerators * nominal.jobs[0].ettr
     days = float(nominal.wall_s) / 86400.0
     return {
@@ -71,11 +73,11 @@ def shared_fleet(
         "elastic_unit_gpus": unit,
         "resizes_per_day": changes,
         "resize_s": RESIZE_S,
-        "static_gpus": float(nominal.accelerators),
-        "elastic_mean_gpus": mean * nominal.accelerators,
-        "training_days_static": days,
+        "static_gpus": at_peak,
+        "elastic_mean_gpus": at_peak * mean / by_day if by_day > 0.0 else None,
+        "training_days_static": days / by_day if by_day > 0.0 else None,
         "training_days_elastic": days / mean if mean > 0.0 else None,
-        "gained_gpu_hours_per_day": (mean - 1.0) * nominal.accelerators * HOURS,
+        "gained_gpu_hours_per_day": at_peak * (mean / by_day - 1.0) * HOURS if by_day > 0.0 else None,
         "micro_batches": micro_batches,
         "marginal_gpu": {
             "training_tokens_per_s": float(rate),

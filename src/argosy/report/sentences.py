@@ -75,16 +75,17 @@ def bandwidth(fabric: Mapping[str, Any]) -> str:
 
 def shared(found: Mapping[str, Any]) -> list[str]:
     """Elastic training beside services, and the worth of a GPU on each side."""
-    lines = [
-        f"training on what serving leaves at its peak: {write.count(found['static_gpus'])} GPUs; hour by hour as "
-        f"fast as {write.count(found['elastic_mean_gpus'])} on average, {write.significant(found['gained_gpu_hours_per_day'])} "
-        f"GPU-hours a day more, with {found['resizes_per_day']} changes of size a day"
-    ]
-    if found["training_days_elastic"] is not None:
-        lines.append(
-            f"{write.significant(found['training_days_static'])} days of training become "
-            f"{write.significant(found['training_days_elastic'])}"
-        )
+    lines = []
+    if found["training_days_static"] is not None and found["training_days_elastic"] is not None:
+        days = [write.significant(found[f"training_days_{each}"]) for each in ("static", "elastic")]
+        at_peak = f"training on the {write.count(found['static_gpus'])} GPUs that serving leaves at its peak: {days[0]} days"
+        if found["resizes_per_day"]:
+            lines.append(
+                f"{at_peak}; growing and shrinking with what it leaves hour by hour: {days[1]}, as fast as "
+                f"{write.count(found['elastic_mean_gpus'])} GPUs, with {found['resizes_per_day']} changes of size a day"
+            )
+        else:
+            lines.append(f"{at_peak}; what it leaves at night makes no step shorter")
     worth = found["marginal_gpu"]
     for service in worth["serving"]:
         lost, ratio = (
