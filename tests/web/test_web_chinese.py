@@ -151,7 +151,7 @@ SHOWN = {
         + [column["name"] for each in answer["tables"] for column in each["columns"]]
     ),
     "claims": lambda answer: (
-        some(each, "statement", "explanation", "tempting", "verdict") for each in answer["claims"]
+        some(each, "statement", "explanation", "tempting", "verdict", "unit") for each in answer["claims"]
     ),
     "exercises": lambda answer: (some(each, "title", "question") for each in answer["exercises"]),
     "guide": lambda answer: (
