@@ -43,6 +43,13 @@ def ahead_of_others() -> None:
         os.sched_setscheduler(0, os.SCHED_RR, os.sched_param(1))
 
 
+def usual() -> None:
+    """This thread among others again, though favoured; what it starts, too."""
+    with suppress(OSError):
+        os.sched_setscheduler(0, os.SCHED_OTHER, os.sched_param(0))
+        os.setpriority(os.PRIO_PROCESS, 0, -10)
+
+
 class _Agent:
     def __init__(self, order: dict[str, Any], line: Line, ended: int) -> None:
         self.order, self.line, self.ended = order, line, ended

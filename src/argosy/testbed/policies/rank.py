@@ -19,6 +19,7 @@ from typing import Any
 import torch
 from torch.distributed import BroadcastOptions, PrefixStore, ProcessGroupGloo, TCPStore
 
+from argosy.testbed.policies.agent import usual
 from argosy.testbed.policies.settings import Order, Settings
 from argosy.testbed.policies.wire import Line
 from argosy.testbed.training.data import share
@@ -76,8 +77,10 @@ class Rank:
         self.leave = False
         self.group: Group | None = None
         self.generation = NEVER
-        # A group that is freed while a message is on its way waits for it: old ones are kept until that is over.
-        self.old: list[tuple[float, Group]] = []
+        # A group that is freed while a message is on its way waits for it: old ones are kept until that is over, and no
+        # longer, as gloo's threads may spin when a peer has vanished.
+        self.old: list[tuple[float, Group, Any]] = []
+        self.message: Any = None
         self.line = Line.to(*order["controller"])
         self._note("born", version=order["version"])
 
@@ -85,7 +88,8 @@ class Rank:
         """Follow plans until the controller has gone or says it is the end."""
         self.line.send(say="rank", host=self.host, life=self.life, pid=os.getpid())
         while not self.line.closed:
-            self.line.wait(1.0)
+            self.line.wait(0.05 if self.old else 1.0)
+            self._free()
             for message in self.line.read():
                 if message["do"] == "plan":
                     self._take_part(message)
@@ -122,18 +126,26 @@ class Rank:
         except RuntimeError as error:  # gloo's: somebody has gone, or did not come
             outcome = "broken"
             self._note("broken", generation=generation, why=str(error)[:200])
-        now = time.monotonic()
-        self.old = [one for one in self.old if now - one[0] < KEEP_S]
         if self.group is not None:
-            self.old.append((now, self.group))
-        self.group = None
+            self.old.append((time.monotonic(), self.group, self.message))
+        self.group = self.message = None
         self._say(outcome, generation=generation)
+
+    def _free(self) -> None:
+        """Let go of old groups that wait for nothing."""
+        now = time.monotonic()
+        self.old = [
+            (since, group, message)
+            for since, group, message in self.old
+            if message is not None and not message.is_completed() and now - since < KEEP_S
+        ]
 
     def _meet(self, plan: dict[str, Any]) -> Group:
         """Build the group beside, with an ear for the controller: who waits for a dead member cannot be told so."""
         found: list[Group | Exception] = []
 
         def build() -> None:
+            usual()  # gloo's threads must not be ahead of the kernel's own, which bring their packets
             try:
                 found.append(Group(plan, self.order["interface"], self.order["store"]))
             except Exception as error:
@@ -159,9 +171,11 @@ class Rank:
 
     def _wait(self, work: Any) -> None:
         """For a collective, with an ear for the controller."""
+        self.message = work
         while not work.is_completed():
             self._check()
             time.sleep(POLL_S)
+        self.message = None
         work.wait()
 
     def _sum(self, values: torch.Tensor) -> torch.Tensor:
@@ -231,6 +245,7 @@ class Rank:
         """Steps until all are done, or until someone wants to leave or come in at a step's end."""
         s, generation, ranks = self.settings, plan["generation"], plan["ranks"]
         while self.step < s.steps:
+            self._free()
             start = time.monotonic()
             self.accelerator.wait_over()
             loss = self._gradients(plan)
