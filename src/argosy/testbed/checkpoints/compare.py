@@ -14,7 +14,9 @@ from argosy.testbed.checkpoints import account, plan, predict
 from argosy.testbed.checkpoints.plan import BATCH
 from argosy.testbed.comparison import bounded, counted
 
-OFF_PACE = 2.0  # steps from what the usual pace gives
+OFF_PACE = (
+    1.5  # steps that an attempt may be from its usual pace, and a kill from the moment that a save counts
+)
 ROUNDING = 1e-4  # of a loss, between sums over different numbers of ranks
 
 
@@ -64,7 +66,7 @@ def curve_rows(
 def lost_rows(mode: str, losses: Sequence[account.Loss], rhythm: predict.Rhythm) -> list[dict[str, Any]]:
     """Work lost per kill: never more than allowed; of kills at random times the mean, beside the law's."""
     over = sum(loss.steps > loss.allowed for loss in losses)
-    step = rhythm.compute_s / plan.CRASH_INTERVAL
+    slack = OFF_PACE * rhythm.compute_s / plan.CRASH_INTERVAL
     at_random = [loss for loss in losses if loss.point == "random"]
     # An attempt that this machine held up says nothing of a law that knows steps of one length.
     usual = predict.steps_done(rhythm, [loss.up_s for loss in at_random], plan.CRASH_INTERVAL)
@@ -81,18 +83,18 @@ def lost_rows(mode: str, losses: Sequence[account.Loss], rhythm: predict.Rhythm)
             "",
         ),
     ]
-    return rows + _law_rows(mode, random, rhythm, step) if len(random) > 1 else rows
+    return rows + _law_rows(mode, random, rhythm, slack) if len(random) > 1 else rows
 
 
 def _law_rows(
-    mode: str, random: Sequence[account.Loss], rhythm: predict.Rhythm, step: float
+    mode: str, random: Sequence[account.Loss], rhythm: predict.Rhythm, slack: float
 ) -> list[dict[str, Any]]:
     """Kills at random times of jobs at their usual pace, beside the law."""
     ups = [loss.up_s for loss in random]
     seconds = [loss.seconds for loss in random]
-    # Whether a save counts is decided in a moment: kills within a step's time of it may go either way.
-    soonest, latest = (predict.lost(rhythm, ups, later) for later in (-step, step))
-    agree = int(_between(rhythm, random, step).sum())
+    # Whether a save counts is decided in a moment: kills close to it may go either way.
+    soonest, latest = (predict.lost(rhythm, ups, later) for later in (-slack, slack))
+    agree = int(_between(rhythm, random, slack).sum())
     low, high = predict.spread(seconds)
     return [
         bounded(
@@ -103,7 +105,7 @@ def _law_rows(
             "",
         ),
         bounded(
-            f"{mode}: mean lost work; law at the times of the {len(random)} kills, give or take a step",
+            f"{mode}: mean lost work; law at the times of the {len(random)} kills, give or take {OFF_PACE:g} steps",
             float(soonest.mean()),
             float(latest.mean()),
             statistics.fmean(seconds),
@@ -121,12 +123,12 @@ def _law_rows(
     ]
 
 
-def _between(rhythm: predict.Rhythm, losses: Sequence[account.Loss], step: float) -> np.ndarray:
-    """Whether the saves that counted are those of a kill a step earlier, or later, or between, (n,)."""
+def _between(rhythm: predict.Rhythm, losses: Sequence[account.Loss], slack: float) -> np.ndarray:
+    """Whether the saves that counted are those of a kill `slack` seconds earlier, or later, or between, (n,)."""
     ups = np.array([loss.up_s for loss in losses])
     found = np.array([loss.kept_saves for loss in losses])
     return np.asarray(
-        (predict.kept(rhythm, ups - step) <= found) & (found <= predict.kept(rhythm, ups + step))
+        (predict.kept(rhythm, ups - slack) <= found) & (found <= predict.kept(rhythm, ups + slack))
     )
 
 
