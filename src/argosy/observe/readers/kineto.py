@@ -193,7 +193,7 @@ class _Found:
         if len(shaped):
             self._products.append((shaped[:, scan.START].copy(), shaped[:, scan.SHAPE].copy()))
         kinds = self._host_kind[rows[:, scan.NAME]]
-        left = MOST_SPANS - sum(map(len, (self.steps, self.marks, self.annotations, self.exchanges)))
+        left = MOST_SPANS - (len(self.steps) + len(self.marks) + len(self.annotations) + len(self.exchanges))
         for row in rows[kinds != _NOTHING][: max(left, 0)]:
             name, number = self._stream.names[row[scan.NAME]], int(row[scan.NUMBER])
             start, end = int(row[scan.START]), int(row[scan.START] + row[scan.DURATION])

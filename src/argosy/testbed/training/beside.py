@@ -160,8 +160,10 @@ def _gains(steps: Sequence[Mapping[str, Any]], judged: bool) -> list[Row]:
                 continue
             if "samples" in on["name"]:
                 continue
-            gain = [off[key] / on[key] for key in ("predicted_s", "measured_s")]
-            rows.append(compared(f"gain of overlap: {on['name']}", *gain, "times", BAR if judged else None))
+            said, seen = (off[key] / on[key] for key in ("predicted_s", "measured_s"))
+            rows.append(
+                compared(f"gain of overlap: {on['name']}", said, seen, "times", BAR if judged else None)
+            )
     return rows
 
 

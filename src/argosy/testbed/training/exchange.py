@@ -51,7 +51,7 @@ class Bucket:
     @property
     def bytes(self) -> int:
         """Of the gradients, padding included."""
-        return self.length * self.gradients.element_size()
+        return int(self.length * self.gradients.element_size())
 
 
 class Exchange:
@@ -66,7 +66,8 @@ class Exchange:
     ) -> None:
         self.form, self.overlap, self.accelerator = form, overlap, accelerator
         alone = form == "reference"
-        self.rank, self.ranks = (0, 1) if alone else (dist.get_rank(), dist.get_world_size())
+        self.rank: int = 0 if alone else dist.get_rank()
+        self.ranks: int = 1 if alone else dist.get_world_size()
         last_first = list(range(len(model.blocks)))[::-1]
         runs = [last_first[at : at + blocks] for at in range(0, len(last_first), blocks)]
         self.buckets = [Bucket(model, run[::-1], self.ranks, self.rank) for run in runs]
@@ -105,9 +106,9 @@ class Exchange:
         being gathered.
         """
         sharded = self.form == "sharded"
+        for bucket in self.buckets if not self.overlap else ():
+            self._send(bucket)
         for state, bucket in zip(self.states, self.buckets, strict=True):
-            if not self.overlap:
-                self._send(bucket)
             if bucket.work is not None:
                 bucket.work.wait()
                 bucket.work = None
@@ -120,8 +121,8 @@ class Exchange:
             bucket.work = dist.all_gather_into_tensor(
                 bucket.weights, bucket.weights[bucket.own].clone(), async_op=True
             )
-            if not self.overlap:
-                self._gathered(bucket)
+        for bucket in self.buckets if not self.overlap else ():
+            self._gathered(bucket)
         self.accelerator.wait_over()
 
     def _add_up(self, line: Any, count: int) -> None:

@@ -15,7 +15,7 @@ from typing import Any
 from argosy.testbed import hosts as machine
 from argosy.testbed.comparison import answer
 from argosy.testbed.fabrics import fabric
-from argosy.testbed.hosts import Hosts
+from argosy.testbed.hosts import Hosts, TestbedError
 from argosy.testbed.torch_launch import Job
 from argosy.testbed.training import cases, diagnosed
 from argosy.testbed.training.beside import Found, starts, timed_rows
@@ -23,6 +23,7 @@ from argosy.testbed.wiring import Wiring
 
 RANKS, CUBE, GROUPS, STARTS = 4, 8, (2, 4, 8, 16), 7
 JOB_SECONDS = 240.0
+BEGIN_SECONDS = 60.0  # until the first rank runs: three, where the machine has nothing else to do
 POLL_S = 0.05
 NOTES = [
     "the accelerator's time is a wait of a stated length per layer; weights, gradients, losses, messages are real",
@@ -78,28 +79,43 @@ def _job(
     """Run a plan's cases; what every rank found of each. `held` does what a case of kind `hold` asks for."""
     folder.mkdir(parents=True)
     (folder / "plan.json").write_text(json.dumps({"cases": list(plan)}), encoding="utf-8")
+    try:
+        _run(hosts, folder, nodes, ranks_per_node, held, program)
+    except NotBegunError:  # agents that did not find each other on a machine busy with others
+        shutil.rmtree(folder / "ranks")
+        _run(hosts, folder, nodes, ranks_per_node, held, program)
+    found: list[Found] = json.loads((folder / "found.json").read_text(encoding="utf-8"))
+    return found
+
+
+class NotBegunError(TestbedError):
+    """No rank of a job has begun after BEGIN_SECONDS."""
+
+
+def _run(
+    hosts: Hosts | None,
+    folder: Path,
+    nodes: Sequence[int],
+    ranks_per_node: int,
+    held: Callable[[str], None],
+    program: str,
+) -> None:
+    """Run a job to its end."""
     module = "argosy.testbed.training"
     preload = [f"{module}.data_parallel", f"{module}.pipelined"]
-    with Job(
-        hosts,
-        f"{module}.{program}",
-        [str(folder)],
-        list(nodes),
-        ranks_per_node,
-        folder,
-        JOB_SECONDS,
-        preload=preload,
-    ) as job:
+    words = f"{module}.{program}", [str(folder)], list(nodes), ranks_per_node, folder, JOB_SECONDS
+    with Job(hosts, *words, preload=preload) as job:
+        limit = time.monotonic() + BEGIN_SECONDS
         while len(codes := job.poll()) < len(job.agents):
             for asked in folder.glob("hold-*"):
                 name = asked.name.removeprefix("hold-")
                 asked.unlink()
                 held(name)
                 (folder / f"go-{name}").touch()
+            if time.monotonic() > limit and not job.ranks():
+                raise NotBegunError(f"no rank has begun after {BEGIN_SECONDS:g} s")
             time.sleep(POLL_S)
         job.check(codes)
-    found: list[Found] = json.loads((folder / "found.json").read_text(encoding="utf-8"))
-    return found
 
 
 def _again(

@@ -36,7 +36,9 @@ class Stage:
         self.accelerator = Accelerator(pace, factors[rank])
         chunks = len(self.bounds) - 1
         self.parts = {
-            chunk: Transformer(self.shape, *self.bounds[chunk : chunk + 2], self.accelerator, whole=True)
+            chunk: Transformer(
+                self.shape, self.bounds[chunk], self.bounds[chunk + 1], self.accelerator, whole=True
+            )
             for chunk in range(rank, chunks, ranks)
         }
         self.last = chunks - 1
@@ -92,7 +94,7 @@ class Stage:
         return dist.irecv(into, source % self.ranks, tag=self._tag(kind, chunk, each)), into
 
     def _tag(self, kind: str, chunk: int, each: int) -> int:
-        return ((kind == "B") * len(self.bounds) + chunk) * self.batches + each
+        return int(((kind == "B") * len(self.bounds) + chunk) * self.batches + each)
 
     def _take(self, expected: tuple[Any, torch.Tensor] | None) -> torch.Tensor | None:
         if expected is None:
