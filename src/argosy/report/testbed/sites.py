@@ -65,6 +65,8 @@ _TAUGHT = """
   each answer. GPipe pays the way once each way (`pipeline_cut`: in_flight tells how many more 1F1B would have to hold).
 - One ring over both sites is quicker than the flow schedule says, which adds up the busiest link's bytes of all rounds and the
   ways of the hops as if no byte were sent while another is on its way. Played message by message the time is right.
+- The losses say that each method does over the cable what it does without one, not which is better: in so short a run
+  DiLoCo's outer momentum goes farther than AdamW alone, and late weights less far.
 - A barrier lets go of the sites a way apart. Begun that way, one site found the other's weights two steps old and the other
   four, not three: whose clock counts matters as soon as a step is shorter than the way.
 """

@@ -26,7 +26,7 @@ RETRIES = 3
 WEIGHT = (
     100  # gives every server 1,600 places on the ring of `random`, so that all are drawn alike; 16 do not
 )
-CONNECT_MS = 100  # also what HAProxy waits before it tries again, where it waits
+CONNECT_MS = 1000  # long: a machine that stalls is no replica that is gone, which refuses at once
 _PREFIX = re.compile(r"^<\d+>.*?haproxy\[\d+\]: ")
 _STATE = re.compile(r"Server replicas/(r\d+) is (UP|DOWN)\b(.*)", re.DOTALL)
 

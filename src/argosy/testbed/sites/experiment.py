@@ -162,7 +162,7 @@ def _local(found: Found, world: World, interval: int) -> Rows:
     way = float(np.median([way for one in late for way in one["way_s"]]))
     outer = float(np.median(found["diloco"][0]["outer_s"]))
     name = f"DiLoCo, H = {interval}"
-    limit = plan.OVERHEAD * (1 + SHARE)
+    limit, late_by = plan.OVERHEAD * (1 + SHARE), world.behind()
     return [
         compared(f"{name}: exchange between the sites", world.law_s(), outer, "s", STEP),
         compared(
@@ -174,7 +174,9 @@ def _local(found: Found, world: World, interval: int) -> Rows:
         ),
         bounded(f"{name}: share of the time that outer steps take", None, limit, share, "", said),
         compared("late: way of the weights to the other site", world.way_s(), way, "s", STEP),
-        counted("late: steps behind, in most cases", world.behind(), statistics.mode(behind)),
+        bounded(
+            "late: steps behind, in most cases", late_by, late_by, statistics.mode(behind), "steps", late_by
+        ),
     ]
 
 
