@@ -12,7 +12,7 @@ from replica_state import AGGREGATED, ReplicaSettings, new_pool, new_requests
 
 from argosy.serving import ReplicaLayout, Roofline, roofline, table
 from argosy.serving.replica import disaggregated_rate, frontier, transfer_time
-from argosy.serving.steady import largest_batch, steady_state
+from argosy.serving.steady import finite_run, largest_batch, steady_state
 from argosy.spec.architectures import resolve
 
 
@@ -34,6 +34,32 @@ def test_steady_state_agrees_with_the_simulation(engine: str, input: int, output
     steady = steady_state(provider, provider.engine, input, output, clients)
     assert np.nanmean(run.tpot_s) == pytest.approx(float(steady.tpot_s), rel=0.08)
     assert run.requests_per_s == pytest.approx(float(steady.requests_per_s), rel=0.12)
+
+
+@pytest.mark.parametrize(
+    ("input", "output", "requests"), [(1024, 1024, 700), (128, 512, 3000), (4096, 128, 150)]
+)
+def test_a_finite_run_takes_as_long_as_the_simulation_of_all_at_once(
+    input: int, output: int, requests: int
+) -> None:
+    """Equal lengths that all wait from the start: waves, the last of them smaller."""
+    provider = roofline(resolve("llama-3.1-8b"), "H100", engine_name="trtllm", max_batch=256)
+    lengths = [np.full(requests, tokens) for tokens in (input, output)]
+    run = open_loop(provider, provider.engine, np.zeros(requests), *lengths)
+    found = finite_run(provider, provider.engine, input, output, requests)
+    assert float(found.batch) <= 256
+    assert float(found.requests_per_s) == pytest.approx(run.requests_per_s, rel=0.08)
+    steady = steady_state(provider, provider.engine, input, output, np.inf)
+    assert found.requests_per_s < 1.1 * steady.requests_per_s
+
+
+def test_a_finite_run_of_less_than_a_batch_is_one_wave(provider: Roofline) -> None:
+    found = finite_run(provider, provider.engine, 500, 400, np.array([1.0, 8.0, 1e9]))
+    assert list(found.batch[:2]) == [1, 8]
+    alone = 400 * provider.decode_s(1.0, 700.0) + found.added_s[0]
+    assert 1 / found.requests_per_s[0] == pytest.approx(alone)
+    endless = finite_run(provider, provider.engine, 500, 400, 1e9)
+    assert found.requests_per_s[2] == pytest.approx(float(endless.requests_per_s))
 
 
 def test_littles_law_and_memory_in_a_run_that_preempts(provider: Roofline) -> None:

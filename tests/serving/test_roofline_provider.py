@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from argosy.serving import ReplicaLayout, Speculation, StepTimeProvider, check_layout, roofline
 from argosy.serving.engine import engine
-from argosy.serving.experts import busiest_rank
+from argosy.serving.experts import PLACE_WEIGHTS, busiest_rank, popularity, touched_share
 from argosy.serving.steady import added_s
 from argosy.spec.architectures import resolve
 from argosy.spec.model import MixtureOfExperts
@@ -84,6 +84,26 @@ def test_touched_experts_as_a_drawing_of_tokens_has_them() -> None:
     assert np.mean(mean) * ranks == pytest.approx(busiest_of_one, rel=0.02)
     assert found_touched == pytest.approx(np.mean(touched), rel=0.08)
     assert found_rows == pytest.approx(np.mean(rows), rel=0.1)
+
+
+@pytest.mark.parametrize("skew", [0.0, 0.3, 0.6])
+def test_popular_experts_make_fewer_touched_and_one_rank_busier(skew: float) -> None:
+    """The power law over places in the order of popularity, against experts one by one and drawn routing."""
+    moe, ranks, tokens = MixtureOfExperts(experts=128, top_k=2, expert_ffn=8), 8, 40
+    places = np.arange(0, 129) / 128  # an expert has the mean density of its place
+    chance = 2 * np.diff(places ** (1 - skew))
+    assert chance.sum() == pytest.approx(2)
+    assert popularity(moe, skew) @ PLACE_WEIGHTS == pytest.approx(2 / 128, rel=0.02)
+    one_by_one = np.mean(1 - (1 - chance) ** tokens)
+    assert touched_share(moe, tokens, skew) == pytest.approx(one_by_one, rel=0.01)
+    assert touched_share(moe, np.array([0.0, 1e9]), skew) == pytest.approx([0.0, 1.0])
+    rng = np.random.default_rng(3)
+    rows = []
+    for _ in range(3000):  # every expert drawn by itself, placed on the ranks at random
+        hits = rng.binomial(tokens, chance)
+        rows.append(rng.permutation(hits).reshape(ranks, -1).sum(axis=1).max())
+    _, found = busiest_rank(moe, 16, ranks, tokens, skew)
+    assert found == pytest.approx(np.mean(rows), rel=0.13)
 
 
 def test_decode_grows_with_batch_and_context_and_speculation_pays_at_small_batches() -> None:
@@ -166,17 +186,41 @@ def test_norms_over_all_heads_need_one_reduction_more_where_heads_are_cut() -> N
         assert added == pytest.approx(wanted, rel=1e-6)
 
 
-def test_the_host_shows_only_where_it_takes_longer_than_the_device() -> None:
-    model = resolve("llama-3.1-8b")
-    serial, beside = (roofline(model, "H100", precision="fp8", overlapped=over) for over in (False, True))
-    few, many = ([float(p.decode_s(batch, 500.0)) for p in (serial, beside)] for batch in (64.0, 1024.0))
-    assert few[0] - few[1] == pytest.approx(64 * serial.engine.sequence_s)
-    slow = roofline(model, "H100", precision="fp8", overlapped=True, sequence_s=1e-3)
-    assert slow.decode_s(1024.0, 500.0) == pytest.approx(1.024 + slow.engine.step_s)
-    assert many[1] < many[0]
-    assert engine("trtllm").overlapped
-    assert engine("sglang").overlapped
-    assert not engine("vllm").overlapped
+def test_the_hosts_work_on_sequences_follows_the_devices() -> None:
+    slow, quick = (
+        roofline(resolve("llama-3.1-8b"), "H100", precision="fp8", sequence_s=s) for s in (1e-3, 0.0)
+    )
+    assert slow.decode_s(64.0, 500.0) - quick.decode_s(64.0, 500.0) == pytest.approx(0.064)
+
+
+def test_an_engine_that_keeps_whole_sequences_in_windowed_layers_holds_fewer() -> None:
+    """GPT-OSS: 18 of its 36 layers attend to 128 tokens; TensorRT-LLM keeps all of them unless told."""
+    whole, windowed = (
+        roofline(resolve("gpt-oss-120b"), "H100", ReplicaLayout(tp=2), precision="mxfp4", full_cache=full)
+        for full in (True, False)
+    )
+    assert whole.kv_bytes_per_token == 2 * windowed.kv_bytes_per_token
+    assert whole.window_tokens(1e6) == 0
+    assert windowed.window_tokens(1e6) == 128
+    assert engine("trtllm").full_cache
+    assert not engine("vllm").full_cache
+
+
+def test_exchanges_move_every_token_to_every_rank_whatever_the_experts_of_each() -> None:
+    """Two models that differ in top_k alone, with nothing else that the experts cost."""
+    model = resolve("deepseek-v3")
+    assert model.moe is not None
+    narrow = model.model_copy(update={"moe": model.moe.model_copy(update={"top_k": 1})})
+    costs = []
+    for each in (model, narrow):
+        with_exchange, without = (
+            roofline(each, "H100", ReplicaLayout(dp=8, ep=8), precision="fp8", exchange_factor=x)
+            for x in (1.0, 0.0)
+        )
+        costs.append(float(with_exchange.decode_s(512.0, 100.0) - without.decode_s(512.0, 100.0)))
+    assert costs[0] == pytest.approx(costs[1])
+    sent = with_exchange.network.collective("all_to_all", 512 / 8 * 7168 * 2.0 * 8, 8, 1)
+    assert costs[0] == pytest.approx(58 * 2 * float(sent), rel=1e-6)
 
 
 def test_prompts_that_share_an_iteration_share_what_it_costs_once() -> None:

@@ -12,7 +12,7 @@ import pytest
 from argosy.serving import ReplicaLayout
 from argosy.serving.engine import FITTED, engines_table
 from argosy.validation import validate
-from argosy.validation.fit_serving import batches, described, log_errors, sigma, with_numbers
+from argosy.validation.fit_serving import batches, described, log_errors, running, sigma, with_numbers
 from argosy.validation.models import Skipped
 from argosy.validation.rows import Row, read_table
 from argosy.validation.serving_accuracy import document
@@ -98,6 +98,12 @@ def test_more_clients_and_less_time_is_a_contradiction() -> None:
     rows = [row("a", 8, 10.0), row("b", 16, 30.0), row("c", 32, 15.0), row("d", 64, 5.0, "queued")]
     mark_contradicted(rows)
     assert [each["contradicted"] for each in rows] == [None, "c", None, None]
+    assert all(each["in_mixed_series"] for each in rows), "one of three scored rows"
+    longer = [{**row(f"l{i}", 8 * i, 10.0 + i), "input_tokens": "y"} for i in range(1, 4)]
+    mark_contradicted([*rows, *longer])
+    assert not any(each["in_mixed_series"] for each in longer), (
+        "one of six, of equal settings but for the lengths"
+    )
 
 
 @pytest.mark.parametrize(
@@ -114,6 +120,26 @@ def test_more_clients_and_less_time_is_a_contradiction() -> None:
 )
 def test_layouts_as_columns_write_them(text: str, layout: ReplicaLayout) -> None:
     assert _layout(text)[0] == layout
+
+
+def test_offline_maxima_are_runs_of_so_many_requests_and_mixtures_spread_their_experts() -> None:
+    """Three of TensorRT-LLM's overview, with made-up results."""
+    header = COLUMNS.split(",")
+    cells = "max_throughput_offline,TensorRT-LLM,{},H100,FP8,{},1.0,{},{},,,9,9,,,x"
+    dense, mixture, other = (
+        serving_case(Row(dict(zip(header, cells.format(*row).split(","), strict=True))))
+        for row in (
+            ("Llama 3.1 8B", "TP1", 128, 4096),
+            ("Llama 4 Maverick", "TP8", 1000, 1000),
+            ("Llama 3.1 8B", "TP2", 77, 99),
+        )
+    )
+    assert (dense.requests, mixture.requests, other.requests) == (1500, 3000, math.inf)
+    assert mixture.provider.layout == ReplicaLayout(dp=8, ep=8)
+    assert other.provider.layout == ReplicaLayout(tp=2)
+    assert mixture.max_tokens == 8 * 2048
+    with pytest.raises(ValueError, match="closed loops and finite runs"):
+        running(dense.provider, dense.provider.engine, 1, 1, 1, np.array([1, math.inf]))
 
 
 def test_layouts_beyond_a_host_or_unreadable_are_skipped() -> None:
@@ -181,9 +207,9 @@ def test_published_rows_stay_within_what_the_page_says() -> None:
     assert all(math.isfinite(row["error"]) for row in rows)
     found = payload["summary"]["metric"]
     assert found["tpot_ms"]["fitted"]["mape"] < 0.11
-    assert found["tpot_ms"]["set_aside"]["mape"] < 0.20
+    assert found["tpot_ms"]["set_aside"]["mape"] < 0.12
     assert found["ttft_ms"]["set_aside"]["mape"] < 0.30
-    assert found["output_tok_s_per_gpu"]["set_aside"]["mape"] < 0.26
+    assert found["output_tok_s_per_gpu"]["set_aside"]["mape"] < 0.18
     for row in rows:
         if row["metric"] == "tpot_ms" and not row["flag"]:
             assert row["p05"] < row["p95"]

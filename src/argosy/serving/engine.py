@@ -6,7 +6,15 @@ import json
 from dataclasses import dataclass, fields, replace
 from functools import cache
 from importlib.resources import files
-from typing import Any
+from typing import Any, NamedTuple
+
+
+class Rates(NamedTuple):
+    """Shares of bandwidth for experts and for keys and values, and of the kernels' curves for grouped products."""
+
+    expert: Any
+    expert_compute: Any
+    kv: Any
 
 
 @dataclass(frozen=True)
@@ -17,8 +25,7 @@ class Engine:
     `max_batch`: most sequences at once; `max_tokens`: most tokens of one iteration (the chunk of chunked prefill);
     `mixed`: prompts and decodes share iterations, otherwise prompts go first, alone;
     `reserve_output`: admission reserves the whole output (no preemption), else only the prompt's blocks;
-    `overlapped`: the host's work on sequences runs while the device computes the next iteration, and shows only where it
-    takes longer.
+    `full_cache`: layers with a window keep all tokens in the cache, not the window's alone.
 
     `step_s`: s that an iteration costs besides its kernels (scheduling, graph launch, sampling); `sequence_s`: s per
     running sequence (detokenising, bookkeeping); `kernel_s`: s that starting and draining one kernel takes inside a
@@ -31,7 +38,8 @@ class Engine:
     weights are widened to BF16 as they are read, over the others'; `expert_compute_efficiency`:
     rate of grouped products over the kernels' curves; `block_efficiency`, `fp4_efficiency`: rate of products with
     block-scaled FP8, and of dense ones in NVFP4, over the roofline's; `older_expert_efficiency`,
-    `older_expert_compute_efficiency`: the experts' two on generations before Blackwell, whose kernels are others.
+    `older_expert_compute_efficiency`, `older_kv_efficiency`: three of them on generations before Blackwell, whose kernels
+    are others; `routing_skew`: exponent of the power law of the experts' popularity.
     """
 
     name: str = "vllm"
@@ -41,7 +49,7 @@ class Engine:
     max_tokens: Any = 8192  # int, or an array where many loads are asked at once
     mixed: bool = True
     reserve_output: bool = False
-    overlapped: bool = False
+    full_cache: bool = False
 
     step_s: Any = 1e-3
     sequence_s: Any = 0.0
@@ -60,6 +68,16 @@ class Engine:
     fp4_efficiency: Any = 0.9
     older_expert_efficiency: Any = 0.78
     older_expert_compute_efficiency: Any = 0.7
+    older_kv_efficiency: Any = 0.7
+    routing_skew: Any = 0.0
+
+    def rates(self, generation: str) -> Rates:
+        """Shares of the rates that experts and attention over the cache get on an accelerator's generation."""
+        if generation.startswith("blackwell"):
+            return Rates(self.expert_efficiency, self.expert_compute_efficiency, self.kv_efficiency)
+        return Rates(
+            self.older_expert_efficiency, self.older_expert_compute_efficiency, self.older_kv_efficiency
+        )
 
 
 FITTED = tuple(f.name for f in fields(Engine))[8:]
@@ -69,12 +87,12 @@ SETTINGS: dict[str, dict[str, Any]] = {
     # max_num_seqs 1024, max_num_batched_tokens 8192 (API server); preempts by recomputation.
     "vllm": {},
     # nvidia.github.io/TensorRT-LLM, KvCacheConfig: free_gpu_memory_fraction 0.9 of what is left after the weights;
-    # max_batch_size 2048, max_num_tokens 8192; scheduler policy GUARANTEED_NO_EVICT reserves the output; its overlap
-    # scheduler is on by default (features/overlap-scheduler).
-    "trtllm": {"fraction_of_free": True, "max_batch": 2048, "reserve_output": True, "overlapped": True},
+    # max_batch_size 2048, max_num_tokens 8192; scheduler policy GUARANTEED_NO_EVICT reserves the output;
+    # max_attention_window is None by default, so that layers with a window keep the whole sequence.
+    "trtllm": {"fraction_of_free": True, "max_batch": 2048, "reserve_output": True, "full_cache": True},
     # docs.sglang.ai, server arguments: mem_fraction_static 0.88 by default on large GPUs, chunked_prefill_size 8192,
-    # prefill before decode unless enable_mixed_chunk; the overlap schedule is on unless disable_overlap_schedule.
-    "sglang": {"memory_fraction": 0.88, "max_batch": 2048, "mixed": False, "overlapped": True},
+    # prefill before decode unless enable_mixed_chunk.
+    "sglang": {"memory_fraction": 0.88, "max_batch": 2048, "mixed": False},
 }
 
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from argosy.serving.experts import touched_share
 from argosy.serving.indexer import attended, index_key_bytes
 
 if TYPE_CHECKING:
@@ -23,13 +24,14 @@ def floor_s(provider: Roofline, tokens: Array, batch: Array, context: Array) -> 
     tokens, batch = np.asarray(tokens, float), np.asarray(batch, float)
     moved: Array = model.vocab / lay.tp * model.hidden * 2.0
     work: Array = 0.0
+    skew = float(np.mean(provider.engine.routing_skew))
     for kind in provider.kinds:
         for product in kind.products:
             fmt, stored = provider.product_format(product)
             size, share = product.n * product.k, 1.0
             rows = tokens / lay.dp
             if product.experts and model.moe:
-                share = product.experts * (1.0 - (1.0 - model.moe.top_k / model.moe.experts) ** tokens)
+                share = product.experts * touched_share(model.moe, tokens, skew)
                 rows = tokens * model.moe.top_k / model.moe.experts * product.experts
             moved = moved + kind.count * size * stored * share
             work = work + kind.count * 2.0 * rows * size / device.nameplate(fmt)

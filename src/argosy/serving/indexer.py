@@ -53,6 +53,11 @@ def index_s(
     fmt = compute_format(device, "fp8")
     rate = device.peak(fmt) * product_curve(device.curves, fmt).ceiling * engine.compute_efficiency
     work = 2.0 * queries * keys * indexer.heads * indexer.head_dim / rate
-    read = sequences * keys * index_key_bytes(model) / (device.memory_bandwidth * engine.kv_efficiency)
+    read = (
+        sequences
+        * keys
+        * index_key_bytes(model)
+        / (device.memory_bandwidth * engine.rates(device.generation).kv)
+    )
     select = queries * keys * SELECT_BYTES / (device.memory_bandwidth * engine.weight_efficiency)
     return np.maximum(read, work) + select

@@ -6,7 +6,7 @@ most to do,
       + attention over the cache + output projection + sequences·t_q + t_0,
 with compute from the kernel curves that training uses (`training.kernels`), collectives from the fabric, and the
 efficiencies e, t_k, t_q, t_0 fitted to published serving measurements (`serving/data/engines.json`). A mixture reads
-the experts that its tokens touch: E·(1 − (1 − k/E)^T) for uniform routing.
+the experts that its tokens touch, E·(1 − (1 − k/E)^T) were routing uniform; popular experts make them fewer.
 """
 
 from __future__ import annotations
@@ -112,14 +112,21 @@ class Roofline:
 
     @property
     def kv_bytes_per_token(self) -> float:
-        """KV-cache bytes of one token on one accelerator that holds it, in layers that attend to everything."""
-        full = sum(kind.count for kind in self.kinds if kind.window is None) or self.model.layers
+        """KV-cache bytes of one token on one accelerator that holds it, in layers that keep everything."""
+        full = sum(kind.count for kind in self.kinds if self._keeps_all(kind)) or self.model.layers
         return (self.kv_layer_bytes + index_key_bytes(self.model)) * full / self.layout.pp
+
+    def _keeps_all(self, kind: LayerKind) -> bool:
+        return kind.window is None or self.engine.full_cache
 
     def window_tokens(self, context: Array) -> Array:
         """What the windowed layers hold of a sequence of `context` tokens, in tokens' worth of `kv_bytes_per_token`."""
         held = sum(
-            (kind.count * np.minimum(context, kind.window) for kind in self.kinds if kind.window is not None),
+            (
+                kind.count * np.minimum(context, kind.window)
+                for kind in self.kinds
+                if kind.window is not None and not self.engine.full_cache
+            ),
             0.0,
         )
         return held * self.kv_layer_bytes / self.layout.pp / self.kv_bytes_per_token
@@ -219,12 +226,10 @@ class Roofline:
                 + self.cache_read_s(kind, own_batch, context, tries)
                 + self.prompt_attention_s(kind, own_prompt, seen)
             )
-        # Iterations with prompts run outside captured graphs: the host launches each kernel. Every attention replica has
-        # a host of its own, whose work on sequences follows the launches, beside the device or after it.
+        # Iterations with prompts run outside captured graphs: the host launches each kernel; its work on sequences follows.
         launches = sum(kind.count * self.kernels(kind) for kind in self.kinds) * eng.launch_s
-        launches, host = np.where(prompt > 0, launches, 0.0), eng.sequence_s * own_batch * lay.pp
-        beside, after = (host, 0.0) if eng.overlapped else (0.0, host)
-        seconds = np.maximum(seconds, launches + beside) + after + eng.step_s
+        launches = np.where(prompt > 0, launches, 0.0)
+        seconds = np.maximum(seconds, launches) + eng.sequence_s * own_batch * lay.pp + eng.step_s
         if self.speculation:
             drafted = self.layer_s(self.kinds[-1], b, own_batch) + self.head_s(own_batch)
             seconds = seconds + np.where(batch > 0, self.speculation.draft_length * drafted, 0.0)
@@ -247,10 +252,11 @@ class Roofline:
         if kind.norm_reductions:
             sums = self.network.collective("all_reduce", own * NORM_SUM_BYTES, self.layout.tp, 1)
             seconds = seconds + kind.norm_reductions * eng.collective_factor * sums
-        moe = self.model.moe
-        if kind.exchanges and moe:
-            sent = moved / self.layout.tp * np.minimum(moe.top_k, self.layout.ep)
-            exchange = self.network.collective("all_to_all", sent, self.layout.tp * self.layout.dp, 1)
+        if kind.exchanges:
+            # Engines gather all tokens on every rank and scatter the sums by default, whatever the ranks that a token needs
+            # (vLLM, all2all_backend allgather_reducescatter; TensorRT-LLM and SGLang without their all-to-all kernels).
+            ranks = self.layout.tp * self.layout.dp
+            exchange = self.network.collective("all_to_all", moved * self.layout.dp, ranks, 1)
             seconds = seconds + kind.exchanges * eng.exchange_factor * exchange
         return seconds
 
@@ -302,22 +308,14 @@ class Roofline:
         moe = self.model.moe
         assert moe is not None
         fmt, stored = self.product_format(product)
-        share, rate = self._expert_efficiencies
-        touched, rows = busiest_rank(moe, product.experts, self.layout.ep, tokens)
+        rates = self.engine.rates(self.device.generation)
+        touched, rows = busiest_rank(moe, product.experts, self.layout.ep, tokens, self.engine.routing_skew)
         each = rows / np.maximum(touched, 1e-9)
         compute = self._fastest(grouped_product_time, fmt, True, each, product.n, product.k, touched)
-        compute = compute * grouped_tile_share(each) / rate
+        compute = compute * grouped_tile_share(each) / rates.expert_compute
         moved = touched * product.n * product.k * stored + rows * (product.n + product.k) * ACTIVATION_BYTES
-        seconds = np.maximum(compute, moved / (self.device.memory_bandwidth * share))
+        seconds = np.maximum(compute, moved / (self.device.memory_bandwidth * rates.expert))
         return seconds / (1.0 if fmt == "nvfp4" else self._format_rate(self.precision))
-
-    @property
-    def _expert_efficiencies(self) -> tuple[Array, Array]:
-        """Shares of bandwidth and of the curves' rate that grouped products get."""
-        eng = self.engine
-        if self.device.generation.startswith("blackwell"):
-            return eng.expert_efficiency, eng.expert_compute_efficiency
-        return eng.older_expert_efficiency, eng.older_expert_compute_efficiency
 
     def _fastest(self, law: Callable[..., Array], fmt: str, grouped: bool, *shape: Array) -> Array:
         """Compute seconds of a product in its format, not slower than in BF16.
@@ -340,7 +338,7 @@ class Roofline:
         """Attention of one layer over the caches of `batch` sequences, `tries` queries each."""
         keys = attended(self.model, kind.window, context)
         moved = batch * keys * self.kv_layer_bytes
-        read = moved / (self.device.memory_bandwidth * self.engine.kv_efficiency)
+        read = moved / (self.device.memory_bandwidth * self.engine.rates(self.device.generation).kv)
         mla, heads = self.model.mla, self._attention_heads
         width = 2.0 * mla.kv_lora_rank + mla.qk_rope_head_dim if mla else 2.0 * self.model.head_dim
         curve = self.device.curves.attention["bf16"]

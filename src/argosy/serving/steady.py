@@ -112,3 +112,32 @@ def steady_state(
     # A new prompt waits for half an iteration and, where more clients than slots, for a slot (Little).
     ttft = engine.request_s + own + step * provider.tokens_per_step / 2 + waiting / rate
     return Steady(batch, waiting, tpot, ttft, added, rate, rate * output)
+
+
+def finite_run(
+    provider: StepTimeProvider, engine: Engine, input: Array, output: Array, requests: Array
+) -> Steady:
+    """A run of `requests` of equal lengths that all wait from the start, until the last one ends; arguments broadcast.
+
+    As many as fit run at once, in waves, the last with who is left (r = N mod B):
+        T = ⌊N/B⌋·(O·t_d(B) + B·ΔS) + O·t_d(r) + r·ΔS(r),   X = N/T.
+    Requests that enter in one iteration end in one, so that their successors' prompts share an iteration too, as many as its
+    tokens allow. `tpot_s` and `added_s` are those of a full wave, `ttft_s` without the wait for a slot. NaN where not one
+    request fits.
+    """
+    input, output, requests = (np.asarray(x, float) for x in (input, output, requests))
+    most = np.minimum(largest_batch(provider, engine, input, output), requests)
+    full, context = np.where(most > 0, most, np.nan), input + output / 2
+    waves = np.floor(requests / full)
+    left = requests - waves * full
+
+    def wave(batch: Array) -> tuple[Array, Array]:
+        step = provider.decode_s(batch, context) / provider.tokens_per_step
+        return output * step, added_s(provider, engine, input, batch, context, together=np.inf)
+
+    (decoding, added), (last, last_added) = wave(full), wave(np.maximum(left, 1.0))
+    seconds = waves * (decoding + full * added) + np.where(left > 0, last + left * last_added, 0.0)
+    rate = requests / seconds
+    tpot = (decoding + (full - 1) * added) / output
+    ttft = engine.request_s + prompt_s(provider, engine, input)
+    return Steady(full, requests - full, tpot, ttft, added, rate, rate * output)

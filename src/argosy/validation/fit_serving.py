@@ -24,7 +24,7 @@ from scipy.optimize import least_squares
 
 from argosy.serving import Roofline
 from argosy.serving.engine import Engine
-from argosy.serving.steady import steady_state
+from argosy.serving.steady import Steady, finite_run, steady_state
 from argosy.validation.models import Skipped
 from argosy.validation.rows import Row, read_table
 from argosy.validation.serving_cases import ServingCase, serving_case
@@ -90,8 +90,8 @@ def log_errors(batch: Batch, numbers: dict[str, Any]) -> dict[str, np.ndarray]:
     """
     provider = replace(batch.provider, engine=with_numbers(batch.provider.engine, numbers))
     engine = replace(provider.engine, max_tokens=batch.numbers("max_tokens"))
-    steady = steady_state(
-        provider, engine, batch.numbers("input"), batch.numbers("output"), batch.numbers("concurrency")
+    steady = running(
+        provider, engine, *(batch.numbers(name) for name in ("input", "output", "concurrency", "requests"))
     )
     first = np.asarray(steady.ttft_s) + burst_s(steady, batch.numbers("concurrency"))
     predicted = {
@@ -102,6 +102,21 @@ def log_errors(batch: Batch, numbers: dict[str, Any]) -> dict[str, np.ndarray]:
     errors = {key: np.log(value / batch.measured(key)) for key, value in predicted.items()}
     errors["output_tok_s_per_gpu"] = -errors["output_tok_s_per_gpu"]
     return errors
+
+
+def running(
+    provider: Roofline, engine: Engine, input: Any, output: Any, clients: Any, requests: Any
+) -> Steady:
+    """What a load of one kind runs to: a closed loop of `clients`, or where `requests` are finite all of them at once.
+
+    ValueError where loads of both kinds are mixed.
+    """
+    finite = np.isfinite(np.asarray(requests, float))
+    if finite.all():
+        return finite_run(provider, engine, input, output, requests)
+    if finite.any():
+        raise ValueError("closed loops and finite runs in one call; ask for each apart")
+    return steady_state(provider, engine, input, output, clients)
 
 
 def burst_s(steady: Any, clients: np.ndarray) -> np.ndarray:

@@ -6,7 +6,6 @@ import math
 import re
 from dataclasses import dataclass
 from functools import cache
-from typing import Any
 
 from argosy.facts import FactError, load_catalog
 from argosy.serving import ReplicaLayout, Roofline, roofline
@@ -56,6 +55,26 @@ NVIDIA_FP8 = ("qwen3-235b-a22b", "qwen3-30b-a3b", "qwen3-32b", "qwen3-8b")
 WIDE_CACHE = ("llama-4-scout", "llama-4-maverick")
 # Most sequences of trtllm-bench, which runs the offline maxima (TensorRT-LLM, bench/build/tuning.py).
 OFFLINE_BATCH = 4096
+# Requests of those runs by prompt and answer, which all queue at once (TensorRT-LLM, performance overview, "Preparing a
+# Dataset", of both editions; lengths without spread).
+OFFLINE_REQUESTS = {
+    (128, 128): 30_000,
+    (128, 2048): 3000,
+    (128, 4096): 1500,
+    (500, 2000): 3000,
+    (1000, 1000): 3000,
+    (1000, 2000): 1500,
+    (1024, 1024): 3000,
+    (1024, 8192): 1500,
+    (1024, 32768): 1000,
+    (2048, 128): 3000,
+    (2048, 2048): 1500,
+    (5000, 500): 1500,
+    (8192, 1024): 1500,
+    (20000, 2000): 1000,
+    (32768, 1024): 1000,
+}
+REPLICATED = "attention replicated and experts spread, as the source runs mixtures (enable_attention_dp)"
 NODE = 8  # accelerators of one host: an aggregated replica of the benchmark does not leave it
 SQUARE = "parallel degrees multiply to more than the row's replica: read as {layout}, whose product the columns repeat"
 
@@ -65,8 +84,8 @@ class ServingCase:
     """One row, ready to be predicted.
 
     `max_tokens` of one iteration; `input`, `output` tokens; `concurrency`: clients in a closed loop, infinite for an
-    offline maximum; `measured`: by key of the contract (`tpot_ms`, `ttft_ms`, `output_tok_s_per_gpu`); `group`: model,
-    accelerator and kind of test.
+    offline maximum; `requests`: of an offline maximum, all queued at once, infinite for a closed loop; `measured`: by key of
+    the contract (`tpot_ms`, `ttft_ms`, `output_tok_s_per_gpu`); `group`: model, accelerator and kind of test.
     """
 
     provider: Roofline
@@ -77,6 +96,7 @@ class ServingCase:
     measured: dict[str, float]
     remarks: tuple[str, ...]
     group: tuple[str, str, str]
+    requests: float = math.inf
 
 
 def serving_case(row: Row) -> ServingCase:
@@ -98,6 +118,8 @@ def serving_case(row: Row) -> ServingCase:
     layout, remarks = _layout(row.text("parallel"))
     engine = _engine(row)
     offline = kind == "max_throughput_offline"
+    if offline and model.moe and layout.tp > 1:
+        layout, remarks = ReplicaLayout(dp=layout.tp, ep=layout.tp), [REPLICATED]
     precision, attention, notes = _formats(row, model, offline)
     try:
         entry = load_catalog().entry("accelerators", row.text("gpu").replace("_", "-"))
@@ -108,9 +130,7 @@ def serving_case(row: Row) -> ServingCase:
     except ValueError as why:
         raise Skipped(f"layout cannot run: {why}") from None
     cache = _cache_format(model, precision, entry.text.get("generation", ""))
-    provider = _provider(
-        model, accelerator, layout, engine, precision, attention, cache, OFFLINE_BATCH if offline else None
-    )
+    provider = _provider(model, accelerator, layout, engine, precision, attention, cache, offline)
     return ServingCase(
         provider,
         _offline_tokens(provider, input, output) if offline else provider.engine.max_tokens,
@@ -120,13 +140,16 @@ def serving_case(row: Row) -> ServingCase:
         _measured(row),
         (*remarks, *notes, *model.not_modelled),
         (model.name, accelerator, kind),
+        OFFLINE_REQUESTS.get((int(input), int(output)), math.inf) if offline else math.inf,
     )
 
 
 def _offline_tokens(provider: Roofline, input: float, output: float) -> int:
-    """Tokens of one iteration as trtllm-bench sets them: batch · (1 + ISL/OSL), between 2,048 and 32,768."""
-    batch = float(largest_batch(provider, provider.engine, input, output))
-    return int(min(max(batch * (1 + input / output), 2048), 32768))
+    """Tokens of one iteration as trtllm-bench sets them on every attention replica: batch · (1 + ISL/OSL), the batch that of
+    the whole replica and at most 4,096, between 2,048 and 32,768.
+    """
+    batch = min(float(largest_batch(provider, provider.engine, input, output)), OFFLINE_BATCH)
+    return int(min(max(batch * (1 + input / output), 2048), 32768)) * provider.layout.dp
 
 
 @cache
@@ -138,9 +161,9 @@ def _provider(
     precision: str,
     attention: str,
     cache: str,
-    max_batch: int | None,
+    offline: bool,
 ) -> Roofline:
-    changes: dict[str, Any] = {} if max_batch is None else {"max_batch": max_batch}
+    changes = {"max_batch": OFFLINE_BATCH} if offline else {}
     return roofline(
         model,
         accelerator,

@@ -9,8 +9,8 @@ from typing import Any
 
 from argosy.serving import Roofline
 from argosy.serving.engine import engines_table
-from argosy.serving.steady import Steady, steady_state
-from argosy.validation.fit_serving import PROMPTS_PER_CLIENT, TTFT_CLIENTS
+from argosy.serving.steady import Steady
+from argosy.validation.fit_serving import PROMPTS_PER_CLIENT, TTFT_CLIENTS, running
 from argosy.validation.models import Skipped
 from argosy.validation.rows import Row
 from argosy.validation.serving_cases import ServingCase, serving_case
@@ -64,7 +64,7 @@ def predict_serving_row(row: Row, number: int) -> dict[str, Any]:
         **{f"measured_{key}": case.measured.get(key) for key in METRICS},
     }
     engine = replace(provider.engine, max_tokens=case.max_tokens)
-    steady = steady_state(provider, engine, case.input, case.output, case.concurrency)
+    steady = running(provider, engine, case.input, case.output, case.concurrency, case.requests)
     if not math.isfinite(float(steady.batch)):
         return answer | {"status": "oom", "reason": "memory does not hold one request beside the weights"}
     return answer | {"status": "ok", **_compared(case, steady)}
