@@ -17,7 +17,7 @@ from typing import Any
 from argosy.testbed.hosts import TestbedError
 from argosy.testbed.quiet import Quiet, quiet, worse
 
-SECONDS = {True: 150.0, False: 3600.0}  # that an experiment may take: in short, and in full
+SECONDS = {True: 240.0, False: 3600.0}  # that an experiment may take: in short, and in full
 LEAVE_S = 10.0  # from SIGTERM to SIGKILL
 
 

@@ -223,6 +223,12 @@ def chosen(names: Sequence[str], size: int, scale: float | None = None) -> list[
     return found if scale is None else [replace(one, scale=scale) for one in found]
 
 
+def shortened(one: Fabric) -> Fabric:
+    """A fabric for the short form: gloo's cases where they show most, on one switch, on rails and over the lossy cable."""
+    cases = [case for case in one.cases if case.library == MPI or one.name in ("flat", "rail", "lossy")]
+    return replace(one, cases=tuple(cases))
+
+
 def pair(scale: float = SCALE) -> Fabric:
     """Two hosts on one switch: the baseline from which the share of the wire and the latency are measured."""
     return Fabric("pair", build(Design("fat-tree", 2, 1, 4, CARD_BPS, tiers=1)), 1, (), scale)

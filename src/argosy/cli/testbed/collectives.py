@@ -48,11 +48,13 @@ def collectives(
     without namespaces on the loopback, where only the sums are checked. Takes some two minutes; takes away all it made.
     """
     from argosy.testbed.experiment import collectives as run
-    from argosy.testbed.fabrics import BUILDERS, chosen
+    from argosy.testbed.fabrics import BUILDERS, chosen, shortened
 
     names = tuple(BUILDERS) if fabric == "all" else tuple(word.strip() for word in fabric.split(","))
     bytes_ = min(_bytes(size), SHORT_BYTES) if short else _bytes(size)
     wanted = chosen(names, bytes_, scale) if scenario is None else [_fleet(scenario, bytes_, scale)]
+    if short:
+        wanted = [shortened(one) for one in wanted]
     finish("collectives", run(wanted, min(repeats, 2) if short else repeats, say, short), as_json, report)
 
 
