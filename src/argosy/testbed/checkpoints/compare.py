@@ -17,6 +17,7 @@ from argosy.testbed.comparison import bounded, counted
 OFF_PACE = (
     1.5  # steps that an attempt may be from its usual pace, and a kill from the moment that a save counts
 )
+BAR = 0.10  # of a mean
 ROUNDING = 1e-4  # of a loss, between sums over different numbers of ranks
 
 
@@ -105,9 +106,9 @@ def _law_rows(
             "",
         ),
         bounded(
-            f"{mode}: mean lost work; law at the times of the {len(random)} kills, give or take {OFF_PACE:g} steps",
-            float(soonest.mean()),
-            float(latest.mean()),
+            f"{mode}: mean lost work; law at the times of the {len(random)} kills, give or take {OFF_PACE:g} steps and {BAR:.0%}",
+            (1 - BAR) * float(soonest.mean()),
+            (1 + BAR) * float(latest.mean()),
             statistics.fmean(seconds),
             "s",
             predicted=float(predict.lost(rhythm, ups).mean()),
