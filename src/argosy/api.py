@@ -93,9 +93,12 @@ def compare(a: Plan | Mapping[str, Any], b: Plan | Mapping[str, Any]) -> Answer:
     return Answer(run(*(each.payload if isinstance(each, _Plan) else each for each in (a, b))))
 
 
-def sensitivity(scenario: Scenario, output: str = "days", **options: Any) -> Answer:
-    """Which uncertain fact moves the answer most, as `argosy sensitivity`; see `argosy.study.sensitivity`."""
-    from argosy.study.sensitivity import sensitivity as run
+def sensitivity(scenario: Scenario, output: str | None = None, **options: Any) -> Answer:
+    """Which uncertain fact moves the answer most, as `argosy sensitivity`; see `argosy.study.sensitivity`.
+
+    `output` None: days, or for services alone the price of a million output tokens; `service`: which one.
+    """
+    from argosy.study.sensitivity import sensitivity_of as run
 
     return Answer(run(scenario, output, **options))
 

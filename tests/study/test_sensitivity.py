@@ -66,7 +66,7 @@ def test_variance_shares_of_a_known_function(monkeypatch):
             return 3.0 * coordinates["a"] + coordinates["b"]
 
     spread = {"p10": 0.0, "p50": 1.0, "p90": 2.0}
-    rows = {row["fact"]: row for row in module._sobol(Known(), ["a", "b"], 4096, 0, spread, 0.0)}
+    rows = {row["fact"]: row for row in module.shares_of(Known(), ["a", "b"], 4096, 0, spread, 0.0)}
     assert rows["a"]["first_order"] == pytest.approx(0.9, abs=0.04)
     assert rows["b"]["total"] == pytest.approx(0.1, abs=0.04)
     assert rows["a"]["range_left_if_known"] == pytest.approx(2.0 * np.sqrt(0.1), rel=0.2)

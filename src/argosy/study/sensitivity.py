@@ -159,8 +159,9 @@ def study(scenario: Scenario, output: str = "days") -> Study:
 
 
 def sensitivity_of(
-    scenario: Scenario, output: str | None, service: str | None, draws: int, samples: int | None, seed: int
-) -> dict[str, Any]:
+    scenario: Scenario, output: str | None = None, service: str | None = None, draws: int = 2000,
+    samples: int | None = None, seed: int = 0,
+) -> dict[str, Any]:  # fmt: skip
     """`sensitivity` of the training, or of a service: where one is named, where there is no training, or for what services
     alone have. `output` None: days, or the price of a million output tokens; `samples` None: 256, or 32.
     """
