@@ -206,7 +206,7 @@ def test_an_engine_that_keeps_whole_sequences_in_windowed_layers_holds_fewer() -
     assert not engine("vllm").full_cache
 
 
-def test_exchanges_move_every_token_to_every_rank_whatever_the_experts_of_each() -> None:
+def test_exchanges_within_a_host_move_every_token_to_every_rank_whatever_the_experts_of_each() -> None:
     """Two models that differ in top_k alone, with nothing else that the experts cost."""
     model = resolve("deepseek-v3")
     assert model.moe is not None
@@ -221,6 +221,11 @@ def test_exchanges_move_every_token_to_every_rank_whatever_the_experts_of_each()
     assert costs[0] == pytest.approx(costs[1])
     sent = with_exchange.network.collective("all_to_all", 512 / 8 * 7168 * 2.0 * 8, 8, 1)
     assert costs[0] == pytest.approx(58 * 2 * float(sent), rel=1e-6)
+    wide = [
+        float(roofline(each, "H100", ReplicaLayout(dp=32, ep=32), precision="fp8").decode_s(8192.0, 100.0))
+        for each in (model, narrow)
+    ]
+    assert wide[0] > wide[1], "beyond a host a token goes to the ranks of its experts only"
 
 
 def test_prompts_that_share_an_iteration_share_what_it_costs_once() -> None:

@@ -37,6 +37,9 @@ Array = Any
 # Bytes of activations and buffers that an engine keeps, assumed: two iterations' widest tensors and the CUDA context.
 CONTEXT_BYTES = 2.0e9
 NORM_SUM_BYTES = 2 * 4.0  # FP32 sums of squares of a token's queries and keys
+# Within a host engines gather all tokens on every rank and scatter the sums by default, whatever ranks a token needs (vLLM,
+# all2all_backend allgather_reducescatter; TensorRT-LLM and SGLang without all-to-all kernels); beyond it, copies go all-to-all.
+HOST = 8
 HOPPER_ON = ("hopper", "blackwell")
 
 
@@ -252,11 +255,14 @@ class Roofline:
         if kind.norm_reductions:
             sums = self.network.collective("all_reduce", own * NORM_SUM_BYTES, self.layout.tp, 1)
             seconds = seconds + kind.norm_reductions * eng.collective_factor * sums
-        if kind.exchanges:
-            # Engines gather all tokens on every rank and scatter the sums by default, whatever the ranks that a token needs
-            # (vLLM, all2all_backend allgather_reducescatter; TensorRT-LLM and SGLang without their all-to-all kernels).
+        if kind.exchanges and self.model.moe:
             ranks = self.layout.tp * self.layout.dp
-            exchange = self.network.collective("all_to_all", moved * self.layout.dp, ranks, 1)
+            copies = (
+                self.layout.dp
+                if ranks <= HOST
+                else min(self.model.moe.top_k, self.layout.ep) / self.layout.tp
+            )
+            exchange = self.network.collective("all_to_all", moved * copies, ranks, 1)
             seconds = seconds + kind.exchanges * eng.exchange_factor * exchange
         return seconds
 

@@ -6,6 +6,7 @@ import math
 import re
 from dataclasses import dataclass
 from functools import cache
+from typing import Any
 
 from argosy.facts import FactError, load_catalog
 from argosy.serving import ReplicaLayout, Roofline, roofline
@@ -163,7 +164,7 @@ def _provider(
     cache: str,
     offline: bool,
 ) -> Roofline:
-    changes = {"max_batch": OFFLINE_BATCH} if offline else {}
+    changes: dict[str, Any] = {"max_batch": OFFLINE_BATCH} if offline else {}
     return roofline(
         model,
         accelerator,
