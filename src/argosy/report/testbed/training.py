@@ -117,6 +117,14 @@ def more(answer: Mapping[str, Any]) -> list[str]:
         lines.append(
             f"The traces of {again['name']} were recorded twice: first they blamed {again['first']}."
         )
+    told = answer["machine"]
+    outside = [row["what"] for row in answer["comparisons"] if row["within"] is False]
+    if outside and told["load_average"] > 2 * told["cores"]:
+        lines += [
+            "",
+            f"Outside: {'; '.join(outside)}. The machine was busy with others: {told['load_average']:.0f} programs wanted its",
+            f"{told['cores']} cores. A rank that is kept from running really is late, and its trace says so.",
+        ]
     if starts := answer.get("starts"):
         measured = ", ".join(
             f"{1e3 * seconds:.3g} ms for {ranks}"
