@@ -133,7 +133,7 @@ def left_out_section() -> list[str]:
         "(measured kernels); the cache's format (fitted rows, below). Its rows set aside were scored once, at its end.",
         "A third round, which knew that page too, looked at errors of fitted rows alone while it chose: offline maxima as runs",
         "of a known number of requests, with attention replicated in mixtures (the source's own words); popular experts as a",
-        "power law; exchanges that move all tokens to all ranks, caches kept whole under windows (the engines' defaults); the",
+        "power law; exchanges of all tokens with all ranks of a host, caches kept whole under windows (engines' defaults); the",
         "host's work on sequences after the device's; keys and values read at a rate of their own before Blackwell. It scored",
         "the rows set aside twice: as they stand here, and in a form that also slowed NVFP4's experts like dense products and",
         "gave runs 95 % of the memory. That one told fitted offline maxima better (8.6 %), but models left out worse (time per",
