@@ -19,6 +19,8 @@ from argosy.observe.jobs import one_job, one_window
 from argosy.observe.matching import (
     LOCKSTEP_NS,
     Flat,
+    Key,
+    Row,
     apart_on,
     divisions,
     enough,
@@ -117,12 +119,16 @@ def align(traces: Sequence[RankTrace]) -> Alignment | None:
     entries = entries_of(kept, starts)
     often = {key: rows for key, rows in entries.items() if key[1] is not None or enough(rows)}
     known = divisions((group for trace in kept for group in trace.groups.values()), ranks)
-    rows, groups = split_unknown(often, ranks, scatter, known)
+    if known and any(key[1] is None for key in entries):
+        often = entries
+        rows, groups = _one_by_one(entries, ranks, known)
+    else:
+        rows, groups = split_unknown(often, ranks, scatter)
     offset, _, part = _clocks(flatten(rows), len(kept))
     # Collectives too few to tell groups apart by their scatter: those that all ranks end together tie the groups' clocks,
     # and on tied clocks the others are divided by their ends.
     rest = {key: each for key, each in entries.items() if key not in often}
-    split, named = split_unknown(rest, ranks, apart_on(offset, part), known)
+    split, named = split_unknown(rest, ranks, apart_on(offset, part))
     whole = {key: each for key, each in split.items() if len(each) == len(kept)}
     if whole:
         rows |= whole
@@ -130,7 +136,7 @@ def align(traces: Sequence[RankTrace]) -> Alignment | None:
         offset, _, part = _clocks(flatten(rows), len(kept))
         done = {(key[2], key[3], key[4]) for key in whole}
         rest = {key: each for key, each in rest.items() if (key[2], key[3], key[4]) not in done}
-        split, named = split_unknown(rest, ranks, apart_on(offset, part), known)
+        split, named = split_unknown(rest, ranks, apart_on(offset, part))
     rows, groups = rows | split, groups | named
     flat = flatten(rows)
     offset, residual, part = _clocks(flat, len(kept))
@@ -156,6 +162,24 @@ def align(traces: Sequence[RankTrace]) -> Alignment | None:
         tuple(notes),
         tuple(trace.path for trace in others),
     )
+
+
+def _one_by_one(
+    entries: dict[Key, list[Row]], ranks: Sequence[int], known: Sequence[Sequence[tuple[int, ...]]]
+) -> tuple[dict[Key, list[Row]], dict[str, tuple[int, ...]]]:
+    """Collectives by groups, where the job's divisions are known and kernels do not name theirs: those of which there are most
+    first, since their scatter tells most. They tie clocks, on which the ends themselves tell the next ones apart.
+    """
+    rows: dict[Key, list[Row]] = {}
+    groups: dict[str, tuple[int, ...]] = {}
+    offset, part = np.zeros(len(ranks)), np.arange(len(ranks))
+    for key in sorted(
+        entries, key=lambda each: (each[1] is None, -sum(len(row.entry) for row in entries[each]))
+    ):
+        split, named = split_unknown({key: entries[key]}, ranks, apart_on(offset, part), known)
+        rows, groups = rows | split, groups | named
+        offset, _, part = _clocks(flatten(rows), len(ranks))
+    return rows, groups
 
 
 def _ranks(traces: Sequence[RankTrace]) -> tuple[list[RankTrace], list[int], list[str]]:
