@@ -38,9 +38,9 @@ _TAUGHT = """
   their owners.
 - gloo's spans name no process group. With whatever ended together taken for one, the slow cable was found in one recording and
   only the pair behind it in another. Exchanges are now divided as the job's own groups divide its ranks, which the traces' heads
-  tell, the most frequent kind first, and the clocks that one kind ties tell the next apart (a recording in which the cable was
-  not found had shown that four exchanges alone do not). Groups of a like pattern that exchange messages of one size (three times the same bytes, one dimension after the other)
-  still cannot be told apart, and then nobody is blamed.
+  tell, the most frequent kind first; the clocks that one kind ties tell the next apart (a recording in which the cable was not
+  found had shown that four exchanges alone do not). Groups of a rank that exchange messages of one size still cannot be told
+  apart, and then nobody is blamed.
 - One bucket of everything hides nothing, and two hide a half: the law says so, and the steps do.
 """
 _OPEN = """
