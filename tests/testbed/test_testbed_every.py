@@ -25,7 +25,7 @@ def given(seconds=1.0, samples=10, limit=1.0):
         bounded("told", None, 2.0, limit, "s"),
         compared("not judged", 1.0, 9.0, "s", None),
     ]
-    return {**answer(rows, ["a note"]), "version": "0"}
+    return {**answer(rows, ["a note"]), "version": "0", "schema": "argosy.testbed-planes/1"}
 
 
 def names(rows):
@@ -119,6 +119,10 @@ def test_answers_are_kept_and_read_again(monkeypatch, tmp_path):
     assert every.saved(tmp_path / "answers", ORDER) == {"planes": json.loads(json.dumps(given()))}
     with pytest.raises(TestbedError, match="no answers"):
         every.saved(tmp_path, ORDER)
+    for text in ("", "[]", "{}", '{"schema": "argosy.plan/1"}'):
+        (tmp_path / "sites.json").write_text(text)
+        with pytest.raises(TestbedError, match=r"sites\.json: no answer of `argosy testbed sites --json`"):
+            every.saved(tmp_path, ORDER)
 
 
 def test_the_index_names_what_is_outside(monkeypatch, tmp_path):

@@ -78,7 +78,17 @@ def saved(folder: Path, names: Sequence[str]) -> dict[str, dict[str, Any]]:
     there = {name: folder / f"{name}.json" for name in names if (folder / f"{name}.json").exists()}
     if not there:
         raise TestbedError(f"{folder}: no answers; write the folder of `argosy testbed all --answers`")
-    return {name: json.loads(path.read_text(encoding="utf-8")) for name, path in there.items()}
+    return {name: _read(name, path) for name, path in there.items()}
+
+
+def _read(name: str, path: Path) -> dict[str, Any]:
+    try:
+        answer = json.loads(path.read_text(encoding="utf-8"))
+        if answer["schema"] == f"argosy.testbed-{name}/1":
+            return dict(answer)
+    except (ValueError, KeyError, TypeError):
+        pass
+    raise TestbedError(f"{path}: no answer of `argosy testbed {name} --json`; run it again")
 
 
 def missed(answer: Mapping[str, Any]) -> list[dict[str, Any]]:
