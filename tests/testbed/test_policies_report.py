@@ -68,6 +68,13 @@ def test_the_page_says_what_was_measured():
     assert "3 own, 1 peer" in page
     assert "1 failures in 5 s, on 3 to 4 ranks" in page
     assert "None" not in page
+    assert "Disturbances" not in page
+
+
+def test_a_busy_machine_is_told():
+    one = answer()
+    one["chaos"]["measured"]["unexplained"] = 2
+    assert "2 times a host was taken for dead" in pages.page("policies", one, [])
 
 
 @pytest.mark.parametrize("name", ["policies-timelines", "policies-goodput"])

@@ -131,7 +131,22 @@ def more(answer: Mapping[str, Any]) -> list[str]:
         "",
         *_costs(answer),
     ]
-    return [*lines, "", *_upgrade(answer), "", TAUGHT.strip()]
+    return [*lines, "", *_upgrade(answer), "", *_disturbed(answer), TAUGHT.strip()]
+
+
+def _disturbed(answer: Mapping[str, Any]) -> list[str]:
+    """What a busy machine did to the run: hosts taken for dead, steps that took longer; nothing where it did nothing."""
+    false = sum(answer[key]["measured"]["unexplained"] for key in (*POLICIES, "chaos"))
+    if not false:
+        return []
+    return [
+        "## Disturbances",
+        "",
+        f"{false} times a host was taken for dead though it",
+        "lived, or a group fell apart: heartbeats or messages came too late, as on a real fleet. Such a host is ended and comes",
+        "back as others do; it is no failure of the schedule, which the simulator knows, and its process is started anew.",
+        "",
+    ]
 
 
 def _ledgers(answer: Mapping[str, Any]) -> list[str]:
