@@ -283,7 +283,7 @@ def _notes(sizes: Sizes) -> list[str]:
         "failures come on the job's active clock, as in the simulator: none strikes while it waits for a host or in a queue, "
         "nor, where it is elastic, while it regroups; the last run's come at any moment",
         f"the failures are those of seed {FAILURE_SEED}, of a dozen the one whose failures come most nearly as often as in "
-        "the mean: chosen by their moments alone",
+        "the mean; it replaced seed 0, whose goodput had been seen: a lucky draw, with few failures",
         "torch is imported once for all hosts, so that a new process costs a fork: a real one costs some seconds more",
         "given to the simulator: rate, steps, interval, spares, queue; and seconds of a step, a checkpoint, detection, restart, "
         "repair and pause from calibration runs with other failures; nothing is fitted to the goodput",
