@@ -6,6 +6,7 @@ import pytest
 
 from argosy.spec import ScenarioError, loads
 from argosy.spec.edit import edited
+from argosy.spec.yaml_tree import read_text
 
 TEXT = """# our run
 name: run
@@ -59,3 +60,11 @@ def test_lists_by_name_and_number_and_fields_taken_away():
 def test_paths_that_lead_nowhere_are_told(text, path):
     with pytest.raises(ScenarioError):
         edited(text, {path: 1})
+
+
+@pytest.mark.parametrize("looks", ["-_", "._", "0x_", "2001-13-45", "2001-01-01 25:61:61", "1" * 5000])
+def test_what_only_looks_like_a_number_or_date_stays_text(looks):
+    found = edited(f"name: {looks}\nfleet: {{}}\n", {"fleet.count": 8})
+    assert read_text(found, "changed").data == {"name": looks, "fleet": {"count": 8}}
+    with pytest.raises(ScenarioError, match="is not a mapping"):
+        edited(looks, {"fleet.count": 8})

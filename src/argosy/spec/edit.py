@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from io import StringIO
 from typing import Any
 
@@ -19,11 +19,8 @@ def edited(text: str, changes: Mapping[str, Any], file: str = "<scenario>") -> s
     Values are numbers, text with a unit, lists or mappings. ScenarioError where the text is no mapping, or a path leads
     through something that has no fields.
     """
-    from ruamel.yaml import YAML
-
     read_text(text, file)  # its limits and messages; ruamel's round trip has none
-    yaml = YAML(typ="rt")
-    yaml.width, yaml.preserve_quotes = _WIDTH, True
+    yaml = _round_trip()
     tree = yaml.load(text)
     if not isinstance(tree, dict):
         raise ScenarioError(
@@ -34,6 +31,30 @@ def edited(text: str, changes: Mapping[str, Any], file: str = "<scenario>") -> s
     stream = StringIO()
     yaml.dump(tree, stream)
     return stream.getvalue()
+
+
+def _round_trip() -> Any:
+    """ruamel's round trip, in which what only looks like a number or date (`-_`, 2001-13-45) is text, as for the reader."""
+    from ruamel.yaml import YAML, RoundTripConstructor
+
+    class Constructor(RoundTripConstructor):
+        pass
+
+    def kept(build: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+        def value(constructor: Any, node: Any) -> Any:
+            try:
+                return build(constructor, node)
+            except (ValueError, IndexError):
+                return constructor.construct_scalar(node)
+
+        return value
+
+    for kind in ("int", "float", "timestamp"):
+        tag = f"tag:yaml.org,2002:{kind}"
+        Constructor.add_constructor(tag, kept(RoundTripConstructor.yaml_constructors[tag]))
+    yaml = YAML(typ="rt")
+    yaml.width, yaml.preserve_quotes, yaml.Constructor = _WIDTH, True, Constructor
+    return yaml
 
 
 def _set(tree: Any, steps: list[str], value: Any, path: str, file: str) -> None:
