@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import re
 from pathlib import Path
 
@@ -59,6 +60,14 @@ def test_too_much_is_refused_said_or_not(page):
     stream = (b"x" * 65536 for _ in range(limit // 65536 + 2))
     assert page.post("/api/check", content=stream).status_code in (400, 413, 422)
     assert page.post("/api/check", headers={"content-length": "many"}).status_code in (400, 413)
+
+
+@pytest.mark.parametrize("levels, status", [(30, 200), (60, 422), (500, 422)])
+def test_what_is_nested_too_deeply_is_refused(page, small, levels, status):
+    deep = "[" * levels + "]" * levels
+    body = f'{{"text": {json.dumps(small)}, "changes": {{"fleet.count": {deep}}}}}'
+    answer = page.post("/api/change", content=body, headers={"content-type": "application/json"})
+    assert answer.status_code == status
 
 
 @pytest.mark.parametrize(

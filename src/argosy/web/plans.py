@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Request
 from fastapi.responses import Response
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from argosy.web import answers
 from argosy.web.starts import starts
@@ -15,6 +15,20 @@ router = APIRouter(tags=["scenarios"])
 
 Text = Annotated[str, Field(max_length=1_000_000, description="a scenario as YAML; it may name no files")]
 Name = Annotated[str, Field(max_length=200)]
+MAX_DEPTH = 40  # of a value of JSON, as of a scenario's text: deeper ones do not travel to a worker
+
+
+def _shallow(value: Any, depth: int = MAX_DEPTH) -> Any:
+    """The value itself; ValueError where lists and mappings are nested too deeply."""
+    if isinstance(value, list | dict):
+        if not depth:
+            raise ValueError(f"is nested deeper than {MAX_DEPTH} levels")
+        for each in value.values() if isinstance(value, dict) else value:
+            _shallow(each, depth - 1)
+    return value
+
+
+Given = Annotated[Any, AfterValidator(_shallow)]
 PROBLEMS: dict[int | str, dict[str, Any]] = {
     status: {"description": what}
     for status, what in (
@@ -46,14 +60,14 @@ class Held(Asked):
     """A what-if: layouts by job, one a stage, as a plan gave them."""
 
     layouts: Annotated[
-        dict[Name, Annotated[list[dict[str, Any]], Field(max_length=64)]], Field(max_length=64)
+        dict[Name, Annotated[list[dict[str, Given]], Field(max_length=64)]], Field(max_length=64)
     ]
 
 
 class Changed(Asked):
     """Fields to change by their dotted path; null takes one away."""
 
-    changes: Annotated[dict[Name, Any], Field(max_length=200)]
+    changes: Annotated[dict[Name, Given], Field(max_length=200)]
 
 
 class Lives(Asked):
