@@ -22,9 +22,17 @@ class Request:
         self.with_cache = False  # its prompt was seen in another pool
 
 
+class Wave(list):
+    """Replicas that a rolling upgrade has taken and that are not yet back."""
+
+
 class Replica:
     def __init__(self, pool, engine):
         self.pool, self.engine = pool, engine
+        self.away, self.unnoticed = (
+            None,
+            False,
+        )  # draining or down for an upgrade; dead, which nobody knows yet
         self.up, self.waiting, self.seeing, self.running, self.order = True, {}, [], [], 0
         self.busy, self.version = None, 0
 
@@ -36,6 +44,10 @@ class Replica:
     def load(self):
         return sum(len(each) for each in self.waiting.values()) + len(self.seeing) + len(self.running)
 
+    @property
+    def takes(self):
+        return self.unnoticed or (self.up and self.away is None)
+
     def work(self, expected):
         of = itertools.chain(*self.waiting.values(), self.seeing, self.running)
         return sum(q.input + expected for q in of)
@@ -45,7 +57,15 @@ class PlainFleet:
     """`pools`: (engine, replicas, prefill only, chunk, least chunk, largest batch, evicts, mixed)."""
 
     def __init__(
-        self, pools, router, retry_s=1.0, retries=3, cold_s=0.0, detection_s=0.0, transfer=(0.0, 0.0)
+        self,
+        pools,
+        router,
+        retry_s=1.0,
+        retries=3,
+        cold_s=0.0,
+        detection_s=0.0,
+        transfer=(0.0, 0.0),
+        unnoticed_s=0.0,
     ):
         self.specs, self.router = pools, router
         self.pools = [[Replica(p, spec[0]) for _ in range(spec[1])] for p, spec in enumerate(pools)]
@@ -53,18 +73,22 @@ class PlainFleet:
         self.retry_s, self.retries, self.cold_s, self.detection_s, self.transfer = (
             retry_s, retries, cold_s, detection_s, transfer,
         )  # fmt: skip
+        self.unnoticed_s, self.refusals, self.fewest = unnoticed_s, 0, len(self.all)
         self.turn, self.events, self.count = [0] * len(pools), [], itertools.count()
         self.log = []  # iterations that ran to their end: pool, begin, end, tokens generated
 
     def at(self, when, what, *given):
         heapq.heappush(self.events, (when, next(self.count), what, given))
 
-    def run(self, requests, strikes=()):
+    def run(self, requests, strikes=(), upgrades=()):
+        """`strikes`: (when, first, last, how long); `upgrades`: (when, pool, seconds down, how many together)."""
         self.expected = sum(q.output for q in requests) / len(requests)
         for q in requests:
             self.at(q.arrival, self.submit, q)
         for when, first, last, lasts in strikes:
             self.at(when, self.strike, first, last, lasts)
+        for when, p, lasts, together in upgrades:
+            self.at(when, self.upgrade, p, lasts, together)
         while self.events:
             self.now, _, what, given = heapq.heappop(self.events)
             what(*given)
@@ -75,6 +99,10 @@ class PlainFleet:
         if r is None:
             self.at(self.now + self.retry_s * (0.5 + q.luck), self.submit, q)
             return
+        if r.unnoticed:
+            self.refusals += 1
+            self.lose(q)
+            return
         r.waiting.setdefault(q.priority, []).append(q)
         if r.busy is None:
             self.iterate(r)
@@ -82,12 +110,12 @@ class PlainFleet:
     def choose(self, p):
         pool = self.pools[p]
         if self.router == "least-work":
-            able = [r for r in pool if r.up]
+            able = [r for r in pool if r.takes]
             return min(able, key=lambda r: r.work(self.expected), default=None)
         for _ in pool:
             r = pool[self.turn[p]]
             self.turn[p] = (self.turn[p] + 1) % len(pool)
-            if r.up:
+            if r.takes:
                 return r
         return None
 
@@ -121,6 +149,8 @@ class PlainFleet:
         self.admit(r)
         if not r.seeing and not r.running:
             r.busy = None
+            if r.away is not None:
+                self.drained(r)
             return
         beside = len(r.running) if spec[7] else 0
         budget, part, keys = max(spec[3] - beside, spec[4]), [], 0.0
@@ -188,20 +218,57 @@ class PlainFleet:
         for r in self.all[first : last + 1]:
             if not r.up:
                 continue
+            r.unnoticed = r.away is None and self.unnoticed_s > 0.0
             r.up, r.version, r.busy = False, r.version + 1, None
             lost = [*r.running, *r.seeing, *itertools.chain(*(r.waiting[c] for c in sorted(r.waiting)))]
             r.running, r.seeing, r.waiting = [], [], {}
             for q in lost:
-                q.tries += 1
-                if q.tries > self.retries:
-                    q.end, q.finish = "failed", self.now
-                else:
-                    q.start_over()
-                    self.at(self.now + self.retry_s * (0.5 + q.luck), self.submit, q)
-            self.at(self.now + max(lasts, self.detection_s) + self.cold_s, self.back, r)
+                self.lose(q)
+            if r.unnoticed:
+                self.at(self.now + self.unnoticed_s, self.noticed, r)
+            known_s = max(self.detection_s, self.unnoticed_s)
+            self.at(self.now + max(lasts, known_s) + self.cold_s, self.back, r)
+
+    def lose(self, q):
+        q.tries += 1
+        if q.tries > self.retries:
+            q.end, q.finish = "failed", self.now
+        else:
+            q.start_over()
+            self.at(self.now + self.retry_s * (0.5 + q.luck), self.submit, q)
+
+    def noticed(self, r):
+        r.unnoticed = False
 
     def back(self, r):
-        r.up = True
+        r.up, wave, r.away = True, r.away, None
+        if wave is not None:
+            wave.remove(r)
+            self.roll(wave)
+
+    def upgrade(self, p, lasts, together):
+        if all(r.away is None for r in self.pools[p]):
+            wave = Wave()
+            wave.ahead, wave.lasts, wave.together = list(self.pools[p]), lasts, together
+            self.roll(wave)
+
+    def roll(self, wave):
+        """The next replicas that are up drain, once all those before are back."""
+        if wave:
+            return
+        while wave.ahead and len(wave) < wave.together:
+            r = wave.ahead.pop(0)
+            if r.up:
+                r.away = wave
+                wave.append(r)
+        self.fewest = min(self.fewest, sum(r.takes for r in self.all))
+        for r in list(wave):
+            if r.busy is None:
+                self.drained(r)
+
+    def drained(self, r):
+        r.up = False
+        self.at(self.now + r.away.lasts + self.cold_s, self.back, r)
 
 
 def quantile(values, share):

@@ -1,5 +1,7 @@
 """Random small fleets: what must hold whatever the traffic, the engine and the failures are; simple limits by hand."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from affine_engine import Affine
@@ -7,6 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from argosy.kernels import serving_records as records
+from argosy.serving import fleet
 from argosy.serving.failures import Failures, Shared
 from argosy.serving.fleet import Policy, Pool, simulate
 from argosy.serving.objectives import quantile
@@ -38,6 +41,7 @@ def worlds(draw):
         router=draw(st.sampled_from(["round-robin", "least-work", "power-of-two", "prefix-aware"])),
         retries=draw(st.integers(0, 3)), queue_limit=draw(st.sampled_from([np.inf, 20.0])),
         timeout_s=draw(st.sampled_from([np.inf, 5.0])), everywhere=0.5, cold_start_s=5.0,
+        unnoticed_s=draw(st.sampled_from([0.0, 4.0])),
     )  # fmt: skip
     failures = draw(
         st.sampled_from(
@@ -75,10 +79,10 @@ def test_every_run_keeps_the_books(world, seed):
     assert book[records.OUTPUT_TOKENS] >= requests.output_tokens[done].sum() - 1e-6
     seen = book[records.PROMPT_TOKENS] + book[records.CACHED_TOKENS]
     assert seen >= requests.input_tokens[done].sum() - 1e-6
-    # Little's law, where no request is tried again
-    if done.all() and not (run.tries > 0).any():
+    # Little's law, with requests that are refused, lost, tried again, shed or given up
+    if not (run.end == records.UNFINISHED).any():
         assert book[records.INSIDE_SECONDS] + book[records.OUTSIDE_SECONDS] == pytest.approx(
-            (run.finish_s - requests.arrival_s).sum(), rel=1e-9
+            (run.finish_s - requests.arrival_s).sum(), rel=1e-9, abs=1e-9
         )
 
 
@@ -138,3 +142,50 @@ def test_requests_that_find_every_replica_down_wait_outside_and_are_in_littles_s
             times = (run.finish_s - requests.arrival_s).sum()
             assert run.books[0][records.INSIDE_SECONDS] + outside == pytest.approx(times, rel=1e-9)
     assert waited  # some runs had such requests
+
+
+@QUICK
+@given(
+    st.integers(2, 7), st.integers(1, 3), st.floats(2.0, 40.0), st.floats(0.0, 6.0), st.floats(0.1, 6.0),
+    st.sampled_from(["round-robin", "least-work", "power-of-two"]), st.integers(0, 99),
+)  # fmt: skip
+def test_a_rolling_upgrade_leaves_all_but_its_batch(count, together, rate, cold_s, upgrade_s, router, seed):
+    """However long replicas drain, no more than the batch are away at any time."""
+    shape = Synthetic(rate, 1.0, (LengthShape(600, 1.0),), (LengthShape(300, 1.5),), longest=8000)
+    requests = made(shape, 40.0, seed)
+    failures = Failures(0.0, 0.0, upgrade_every_s=15.0, upgrade_s=upgrade_s, upgrade_together=together)
+    policy = Policy(router, cold_start_s=cold_s, drain_limit_s=260.0)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(fleet, "SAMPLE_S", 0.05)  # often enough to see every replica that is away
+        run = simulate(requests, [Pool(Affine(max_batch=64), count)], policy, failures, seed)
+    assert run.done.all() and not run.tries.any()
+    assert run.series[0]["up"].min() == max(count - together, 0)
+
+
+@pytest.mark.parametrize(
+    ("router", "share"),
+    [("round-robin", 1 / 5), ("power-of-two", 1 - (4 / 5) ** 2), ("least-work", 1.0)],
+)
+def test_a_dead_replica_draws_its_share_until_it_is_noticed(router, share):
+    """In turn 1/R of what is sent; of two drawn, those with the dead one among them; the idlest is always the dead one."""
+    requests = made(Synthetic(50.0, 1.0, (LengthShape(600, 0.5),), (LengthShape(100, 0.5),)), 340.0, 1)
+    failures = Failures(1 / 400.0, 30.0)  # of this seed: three, one after another
+    policy = Policy(router, retries=0, unnoticed_s=20.0, cold_start_s=1.0, drain_limit_s=3660.0)
+    at_once, later = (
+        simulate(requests, [Pool(Affine(), 5)], each, failures, seed=3)
+        for each in (replace(policy, unnoticed_s=0.0), policy)
+    )
+    assert at_once.books[0, records.FAILURES] == later.books[0, records.FAILURES] == 3
+    refused = (later.end == records.FAILED) & (later.finish_s == requests.arrival_s)
+    dead_s = 20.0 * later.books[0, records.FAILURES]
+    assert not ((at_once.end == records.FAILED) & (at_once.finish_s == requests.arrival_s)).any()
+    assert refused.sum() == pytest.approx(share * 50.0 * dead_s, rel=0.15)
+
+
+def test_round_robin_sends_a_dead_replica_the_turn_of_those_refused_too():
+    """λ/(R − 1): whoever is refused comes again and takes another's turn."""
+    requests = made(Synthetic(60.0, 1.0, (LengthShape(600, 0.5),), (LengthShape(50, 0.5),)), 300.0, 2)
+    policy = Policy("round-robin", retries=9, retry_s=0.05, unnoticed_s=60.0, cold_start_s=1.0)
+    run = simulate(requests, [Pool(Affine(), 4)], policy, Failures(1 / 900.0, 60.0), seed=3)
+    assert run.books[0, records.FAILURES] == 1.0 and run.done.all()
+    assert run.tries.sum() == pytest.approx(60.0 * 60.0 / 3, rel=0.05)

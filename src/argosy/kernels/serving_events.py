@@ -23,9 +23,9 @@ from argosy.kernels.serving_records import (
     OUTSIDE_SECONDS,
     PREFILL_S,
     SHED,
-    STRIKE,
     UNFINISHED,
     UP,
+    UPGRADE,
     WARMING,
 )
 from argosy.kernels.serving_replica import (
@@ -37,6 +37,7 @@ from argosy.kernels.serving_replica import (
     inside,
     schedule,
     set_state,
+    show_load,
 )
 from argosy.kernels.serving_routes import route
 
@@ -55,6 +56,9 @@ def submit(key, w, grids, q, now):  # type: ignore[no-untyped-def]
         return
     p = min(request.stage, settings.pools - 1)
     r = route(key, w, q, p)
+    if r >= 0 and v.replicas(w)[r].state != UP:
+        _refused(w, q, now)
+        return
     if r < 0:
         if now - request.arrival > settings.timeout_s and request.first < 0.0:
             request.end, request.finish = FAILED, now
@@ -71,15 +75,46 @@ def submit(key, w, grids, q, now):  # type: ignore[no-untyped-def]
 
 
 @compiled()
+def _refused(w, q, now):  # type: ignore[no-untyped-def]
+    """The request came to a replica that is dead, which the router does not know yet."""
+    request = v.requests(w)[q]
+    if request.stage == 1:
+        v.book(w)[0, LOST_PROMPT] += request.prompt - request.cached
+    _again(w, q, now)
+
+
+@compiled()
 def planned(w, event, now):  # type: ignore[no-untyped-def]
-    """A failure of one replica or of a domain with several, or the upgrade of a replica."""
+    """A failure of one replica or of a domain with several, or the begin of a rolling upgrade.
+
+    An upgrade that is due while another one is under way is left out.
+    """
+    if event.kind == UPGRADE:
+        p = v.replicas(w)[event.first].pool
+        pool = v.pools(w)[p]
+        if pool.to_upgrade == 0 and pool.away == 0:
+            pool.to_upgrade, pool.together, pool.upgrade_s = pool.count, event.together, event.lasts_s
+            roll(w, p, now)
+        return
     for r in range(event.first, event.last + 1):
         one = v.replicas(w)[r]
-        if event.kind == STRIKE:
-            if one.state == UP or one.state == DRAINING or one.state == WARMING:
-                _strike(w, r, event.lasts_s, now)
-        elif one.state == UP:
-            one.upgrading, one.upgrade_s = 1, event.lasts_s
+        if one.state == UP or one.state == DRAINING or one.state == WARMING:
+            _strike(w, r, event.lasts_s, now)
+
+
+@compiled()
+def roll(w, p, now):  # type: ignore[no-untyped-def]
+    """A rolling upgrade goes on: once all replicas that it took are back, the next ones that are up drain."""
+    pool = v.pools(w)[p]
+    if pool.away > 0:
+        return
+    while pool.to_upgrade > 0 and pool.away < pool.together:
+        r = pool.first + pool.count - pool.to_upgrade
+        pool.to_upgrade -= 1
+        one = v.replicas(w)[r]
+        if one.state == UP:
+            pool.away += 1
+            one.away, one.upgrading, one.upgrade_s = 1, 1, pool.upgrade_s
             drain(w, r, now)
 
 
@@ -90,14 +125,16 @@ def _strike(w, r, repair_s, now):  # type: ignore[no-untyped-def]
     pool = v.pools(w)[one.pool]
     v.book(w)[one.pool, FAILURES] += 1
     _lose_all(w, r, now)
+    one.unnoticed = one.state == UP and settings.unnoticed_s > 0.0
     set_state(w, r, DOWN, now)
     one.upgrading = 0
+    one.back_at = now + max(settings.detection_s, settings.unnoticed_s)
     if pool.spares > 0:
         pool.spares -= 1
         delay(w, -1 - one.pool, now + repair_s)
-        schedule(w, r, now + settings.detection_s)
     else:
-        schedule(w, r, now + max(repair_s, settings.detection_s))
+        one.back_at = max(one.back_at, now + repair_s)
+    schedule(w, r, now + settings.unnoticed_s if one.unnoticed else one.back_at)
 
 
 @compiled()
@@ -155,13 +192,20 @@ def _again(w, q, now):  # type: ignore[no-untyped-def]
         return
     request.first, request.stage = -1.0, 0
     request.prompt, request.rest, request.cached = request.input, request.output - 1, 0
-    delay(w, q, now + _pause(w, q))
+    pause = _pause(w, q)
+    v.book(w)[0, OUTSIDE_SECONDS] += pause
+    delay(w, q, now + pause)
 
 
 @compiled()
 def awake(w, r, now):  # type: ignore[no-untyped-def]
-    """A replica that was down or warming gets to its next state; True where it is up."""
+    """A replica that was down or warming gets to its next state, or its failure is noticed; True where it is up."""
     one = v.replicas(w)[r]
+    if one.unnoticed:
+        one.unnoticed = 0
+        show_load(w, r)
+        schedule(w, r, one.back_at)
+        return False
     if one.state == DOWN:
         one.upgrading = 0
         set_state(w, r, WARMING, now)
@@ -180,6 +224,7 @@ def tick(w, number, arrived, now):  # type: ignore[no-untyped-def]
         at = number * settings.pools + p
         if at < w.series_rows:
             _sample(w, p, at, arrived, now)
+        roll(w, p, now)  # a replica that was taken may have been switched off
         if not settings.scales:
             continue
         ring = settings.delay_ticks + 1

@@ -5,7 +5,7 @@ from __future__ import annotations
 from argosy.kernels import heap, tournament
 from argosy.kernels import serving_views as v
 from argosy.kernels.compiled import compiled
-from argosy.kernels.serving_events import awake, planned, submit, tick
+from argosy.kernels.serving_events import awake, planned, roll, submit, tick
 from argosy.kernels.serving_marks import mark
 from argosy.kernels.serving_records import DOWN, UP, WARMING
 from argosy.kernels.serving_replica import begin, boundary, inside, set_state, show_load
@@ -46,6 +46,7 @@ def run_fleet(key, directory, grids):  # type: ignore[no-untyped-def]
             if one.state == DOWN or one.state == WARMING:
                 if awake(w, busy, now):
                     begin(w, grids[one.pool], busy, now)
+                    roll(w, one.pool, now)
             else:
                 boundary(w, grids[one.pool], busy, now)
         elif kind == _ARRIVAL:

@@ -55,30 +55,36 @@ not yet seen, `rest`: tokens to come after the one that the prompt gives; `next`
 where its prefix lies in the pool; its prefix is `blocks` of `block` tokens, whose reuse distances begin at `first_block`."""
 
 REPLICA = _record(
-    "start step slope share kv pending claimed work since looked upgrade_s",
-    "pool state phase steps clock running prefilling waiting first_prefill last_prefill base upgrading admitted",
+    "start step slope share kv pending claimed work since looked upgrade_s back_at",
+    "pool state phase steps clock running prefilling waiting first_prefill last_prefill base upgrading admitted away"
+    " unnoticed",
 )
 """A replica. A stretch of `steps` decode iterations began at `start`, the i-th taking step + i · slope; a mixed iteration takes
 `step`, of which `share` would be spent on decoding alone. `kv`: tokens that running sequences hold, `pending`: prompts being
-seen, `claimed`: what both may come to hold. `clock` counts its decode iterations."""
+seen, `claimed`: what both may come to hold. `clock` counts its decode iterations. `away`: taken for an upgrade and not yet back;
+`unnoticed`: it failed and the router does not know yet, `back_at`: when it is repaired then."""
 
 POOL = _record(
-    "kv_capacity kv_per_sequence tokens_per_step slots expected_output inside inside_since",
-    "first count initial least most chunk least_chunk max_batch evicts mixed prefill_only spares turn low_since_tick up",
+    "kv_capacity kv_per_sequence tokens_per_step slots expected_output inside inside_since upgrade_s",
+    "first count initial least most chunk least_chunk max_batch evicts mixed prefill_only spares turn low_since_tick up"
+    " to_upgrade together away",
 )
 """A pool: its replicas are `count` from `first` on, `initial` of them up at the start and `least` to `most` wanted by the
 autoscaler, which reckons with `slots` requests in each. `evicts`: admits by what is held now and preempts, else by what may be
-held. Not `mixed`: prompts have iterations of their own, before all else."""
+held. Not `mixed`: prompts have iterations of their own, before all else. `to_upgrade`: its last replicas that a rolling upgrade
+has not come to yet, `together` at a time; `away`: those that it has taken and that are not yet back."""
 
 SETTINGS = _record(
     "retry_s timeout_s queue_limit transfer_s transfer_s_per_token tick_s target cold_s detection_s stay_s everywhere"
-    " affinity_bound stop_s",
+    " affinity_bound stop_s unnoticed_s",
     "router tries scales delay_ticks classes pools",
 )
-"""The fleet: the router, retries, shedding, the KV transfer between pools, the autoscaler (`scales`), the prefix cache."""
+"""The fleet: the router, retries, shedding, the KV transfer between pools, the autoscaler (`scales`), the prefix cache.
+`unnoticed_s`: after a failure, seconds in which the router still sends requests to the replica."""
 
-PLANNED = _record("at lasts_s", "kind first last")
-"""A planned event: replicas `first` to `last` fail and take `lasts_s` to repair, or are drained for an upgrade."""
+PLANNED = _record("at lasts_s", "kind first last together")
+"""A planned event: replicas `first` to `last` fail and take `lasts_s` to repair, or a rolling upgrade of this pool begins, in
+which each is down for `lasts_s`, `together` at a time."""
 
 SERIES = _record("at", "arrived inside up warming draining down")
 """A row of the time series of a pool, at a tick."""

@@ -48,20 +48,24 @@ def schedule(w, r, at):  # type: ignore[no-untyped-def]
 def set_state(w, r, state, now):  # type: ignore[no-untyped-def]
     """The replica enters a state; the seconds in the old one are booked."""
     one = v.replicas(w)[r]
+    pool = v.pools(w)[one.pool]
     v.book(w)[one.pool, one.state] += now - one.since
     one.since = now
-    v.pools(w)[one.pool].up += (state == UP) - (one.state == UP)
+    pool.up += (state == UP) - (one.state == UP)
     one.state = state
+    if one.away and state in (UP, OFF):
+        one.away = 0
+        pool.away -= 1
     show_load(w, r)
 
 
 @compiled(inline="always")
 def show_load(w, r):  # type: ignore[no-untyped-def]
-    """What a router that compares all replicas sees: outstanding tokens of those that take requests."""
+    """What a router that compares all replicas sees: outstanding tokens of those that take requests, or seem to."""
     one, router = v.replicas(w)[r], v.settings(w)[0].router
     if router != LEAST_WORK and router != PREFIX_AWARE:
         return
-    shown = one.work if one.state == UP else np.inf
+    shown = one.work if one.state == UP or one.unnoticed else np.inf
     tournament.change(v.load(w)[one.pool], v.load_winner(w)[one.pool], r, shown)
 
 
@@ -244,7 +248,9 @@ def _run(w, r, q):  # type: ignore[no-untyped-def]
 def _forget(w, r, q, now):  # type: ignore[no-untyped-def]
     """The request leaves the replica's load."""
     one, request = v.replicas(w)[r], v.requests(w)[q]
-    one.work = max(one.work - request.input - v.pools(w)[one.pool].expected_output, 0.0)
+    left = one.work - request.input - v.pools(w)[one.pool].expected_output
+    # nothing at all where nothing is left, not the rounding of sums: idle replicas are alike
+    one.work = max(left, 0.0) if one.running + one.prefilling + one.waiting > 0 else 0.0
     inside(w, one.pool, -1, now)
     show_load(w, r)
 

@@ -22,7 +22,10 @@ _CHOICES, _HITS = 1, 2  # streams of random numbers
 
 @compiled()
 def route(key, w, q, p):  # type: ignore[no-untyped-def]
-    """The replica of pool `p` for request `q`, -1 where none takes requests; sets what it finds in the prefix cache there."""
+    """The replica of pool `p` for request `q`, -1 where none takes requests; sets what it finds in the prefix cache there.
+
+    Who takes requests is what health checks say: it may be a replica that has just died.
+    """
     request, settings = v.requests(w)[q], v.settings(w)[0]
     if settings.router == ROUND_ROBIN:
         r = _in_turn(w, p)
@@ -32,9 +35,14 @@ def route(key, w, q, p):  # type: ignore[no-untyped-def]
         r = _of_two(key, w, q, p)
     else:
         r = _by_prefix(w, q, p)
-    if r >= 0 and request.stage == 0 and request.prefix > 0:
+    if r >= 0 and v.replicas(w)[r].state == UP and request.stage == 0 and request.prefix > 0:
         request.cached = _cached(key, w, q, r)
     return r
+
+
+@compiled(inline="always")
+def _takes(one):  # type: ignore[no-untyped-def]
+    return one.state == UP or one.unnoticed
 
 
 @compiled()
@@ -43,7 +51,7 @@ def _in_turn(w, p):  # type: ignore[no-untyped-def]
     for _ in range(pool.count):
         r = pool.first + pool.turn
         pool.turn = pool.turn + 1 if pool.turn + 1 < pool.count else 0
-        if v.replicas(w)[r].state == UP:
+        if _takes(v.replicas(w)[r]):
             return r
     return -1
 
@@ -63,7 +71,7 @@ def _of_two(key, w, q, p):  # type: ignore[no-untyped-def]
         luck = uniform(key, _CHOICES, (q * 8 + request.tries) * 32 + request.stage * 16 + draw)
         r = pool.first + int(luck * pool.count)
         one = v.replicas(w)[r]
-        if one.state != UP:
+        if not _takes(one):
             continue
         found += 1
         if best < 0 or one.work < v.replicas(w)[best].work:
@@ -88,7 +96,7 @@ def _by_prefix(w, q, p):  # type: ignore[no-untyped-def]
         return least
     one, settings = v.replicas(w)[r], v.settings(w)[0]
     own = v.requests(w)[q].input + v.pools(w)[p].expected_output
-    if one.state == UP and one.work <= settings.affinity_bound * (v.replicas(w)[least].work + own):
+    if _takes(one) and one.work <= settings.affinity_bound * (v.replicas(w)[least].work + own):
         return r
     return least
 

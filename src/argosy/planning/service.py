@@ -278,6 +278,7 @@ def policy(context: Context, given: Serving, first: serving.Roofline) -> Policy:
         queue_limit=np.inf if shed.queue is None else float(shed.queue),
         cold_start_s=240.0 if rule is None else rule.cold_start,
         detection_s=given.detection,
+        unnoticed_s=given.health_checks.unnoticed_s,
         everywhere=given.prefix_cache.everywhere,
         affinity=given.prefix_cache.affinity,
         transfer_s_per_token=per_token * (split.exposed if split else 1.0),

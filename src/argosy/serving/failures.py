@@ -37,8 +37,8 @@ class Shared:
 @dataclass(frozen=True)
 class Failures:
     """What fails: `gpu_rate_per_s` of one accelerator with its share of the node (its replica is lost), shared domains, and the
-    mean seconds of a repair. `upgrade_every_s` > 0: a rolling upgrade starts that often; each replica is down for `upgrade_s`,
-    `upgrade_together` at a time.
+    mean seconds of a repair. `upgrade_every_s` > 0: a rolling upgrade starts that often (once the one before is over); each
+    replica is drained and down for `upgrade_s`, `upgrade_together` at a time: the next ones drain when those are back.
     """
 
     gpu_rate_per_s: float
@@ -71,13 +71,11 @@ class Failures:
         return tuple(each.standing(gpus, restart_s) for each in self.domains if each.gpus >= gpus)
 
 
-def planned_events(
-    failures: Failures | None, pools: Sequence[Pool], until_s: float, seed: int, restart_s: float = 0.0
-) -> np.ndarray:
+def planned_events(failures: Failures | None, pools: Sequence[Pool], until_s: float, seed: int) -> np.ndarray:
     """The failures (Poisson, drawn by `seed`) and upgrades of a run until `until_s`, in order of time.
 
     Replicas stand in order on the machines, pool after pool, spread over the fleet's domains where their number is known; a
-    domain's failure takes every replica with a part in it. `restart_s`: after an upgrade until a replica serves.
+    domain's failure takes every replica with a part in it.
     """
     if failures is None:
         return np.zeros(0, records.PLANNED)
@@ -99,7 +97,7 @@ def planned_events(
             at = stream.random(len(struck)) * until_s
             rows.append(_rows(at, each.repair_s, records.STRIKE, np.minimum(low, high), high))
         if failures.upgrade_every_s > 0.0:
-            rows.append(_upgrades(failures, first, count, until_s, restart_s))
+            rows.append(_upgrades(failures, first, count, until_s))
         first += count
     events = np.concatenate(rows)
     return np.ascontiguousarray(events[np.argsort(events["at"], kind="stable")])
@@ -111,12 +109,10 @@ def _rows(at: np.ndarray, lasts_s: float, kind: int, first: np.ndarray, last: np
     return rows
 
 
-def _upgrades(failures: Failures, first: int, count: int, until_s: float, restart_s: float) -> np.ndarray:
-    """Waves of `upgrade_together` replicas, one after another; a wave follows when the one before should be back."""
-    together = max(failures.upgrade_together, 1)
-    starts = np.arange(failures.upgrade_every_s, until_s, failures.upgrade_every_s)
-    wave = np.arange(count) // together * (failures.upgrade_s + restart_s)
-    at = (starts[:, None] + wave[None, :]).ravel()
-    which = np.tile(first + np.arange(count), len(starts))
-    kept = at < until_s
-    return _rows(at[kept], failures.upgrade_s, records.UPGRADE, which[kept], which[kept])
+def _upgrades(failures: Failures, first: int, count: int, until_s: float) -> np.ndarray:
+    """When rolling upgrades of a pool begin; how they go on depends on how long replicas drain."""
+    at = np.arange(failures.upgrade_every_s, until_s, failures.upgrade_every_s)
+    pool = np.full(len(at), first)
+    rows = _rows(at, failures.upgrade_s, records.UPGRADE, pool, pool + count - 1)
+    rows["together"] = max(failures.upgrade_together, 1)
+    return rows

@@ -80,7 +80,8 @@ class Policy:
 
     `queue_limit`: requests waiting at a replica beyond which more are shed, the least urgent class first; `timeout_s`: a request
     without a first token after that is given up; `everywhere`: share of a prefix that every replica holds; `affinity`: how much
-    busier than the idlest a prefix's home may be; `request_s`: of every request, outside of the replica.
+    busier than the idlest a prefix's home may be; `request_s`: of every request, outside of the replica; `unnoticed_s`: after a
+    failure, seconds in which the router still sends requests to the dead replica, each of which is refused and tried again.
     """
 
     router: str = "power-of-two"
@@ -90,6 +91,7 @@ class Policy:
     queue_limit: float = np.inf
     cold_start_s: float = 240.0
     detection_s: float = 10.0
+    unnoticed_s: float = 0.0
     everywhere: float = 0.0
     affinity: float = 2.0
     transfer_s: float = 0.0
@@ -207,7 +209,7 @@ def simulate(
     rows["end"][beyond], rows["finish"][beyond] = records.SHED, requests.arrival_s[beyond]
     tick_s = float(settings["tick_s"][0])
     ticks = int(settings["stop_s"][0] / tick_s) + 2
-    planned = planned_events(failures, pools, float(settings["stop_s"][0]), seed, policy.cold_start_s)
+    planned = planned_events(failures, pools, float(settings["stop_s"][0]), seed)
     marks = np.array(MARKS) * requests.horizon_s
     distances = np.zeros(1) if requests.reuse is None else requests.reuse.distance
     world = records.empty_world(settings, _pools(requests, pools), rows, planned, marks, distances, ticks)
@@ -293,7 +295,7 @@ def _settings(requests: Requests, pools: Sequence[Pool], policy: Policy) -> np.n
         ("cold_s", policy.cold_start_s), ("detection_s", policy.detection_s), ("everywhere", policy.everywhere),
         ("affinity_bound", policy.affinity), ("stop_s", requests.horizon_s + policy.drain_limit_s),
         ("router", ROUTERS.index(policy.router)), ("tries", policy.retries), ("pools", len(pools)),
-        ("classes", int(requests.priority.max(initial=0)) + 1), ("tick_s", SAMPLE_S),
+        ("unnoticed_s", policy.unnoticed_s), ("classes", int(requests.priority.max(initial=0)) + 1), ("tick_s", SAMPLE_S),
     ):  # fmt: skip
         row[name] = value
     scaling = next((pool.scaling for pool in pools if pool.scaling is not None), None)

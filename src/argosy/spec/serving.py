@@ -256,6 +256,22 @@ class Shedding(Section):
     )
 
 
+class HealthChecks(Section):
+    """How the router learns that a replica is dead; until then it sends requests there, which are refused and tried again."""
+
+    interval: Seconds = setting(
+        2.0, "time between two checks of a replica; 0: a failure is known at once", "HAProxy (inter)"
+    )
+    fall: int = setting(
+        3, "failed checks after which a replica gets no more requests", "HAProxy (fall)", gt=0
+    )
+
+    @property
+    def unnoticed_s(self) -> float:
+        """Seconds until a failure right after a check is noticed, the longest that it takes: interval × fall."""
+        return self.interval * self.fall
+
+
 class Redundancy(Section):
     """Replicas beyond those that are needed, because machines fail."""
 
@@ -272,7 +288,7 @@ class Redundancy(Section):
 
 
 class Upgrades(Section):
-    """Rolling upgrades: replicas are drained, restarted and brought back in waves."""
+    """Rolling upgrades: replicas are drained, restarted and brought back in waves, the next when the last is back."""
 
     every: Seconds | None = setting(None, "time between upgrades", "none happen while it is simulated")
     duration: Seconds = setting(600.0, "time that one replica is down for it", "assumption: 10 min")
@@ -318,7 +334,14 @@ class Serving(Section):
     shedding: Shedding = setting(Shedding, "requests turned away", "none")
     redundancy: Redundancy = setting(Redundancy, "spare replicas", "see its fields")
     upgrades: Upgrades = setting(Upgrades, "rolling upgrades", "none")
-    detection: Seconds = setting(10.0, "from a replica's failure to knowing it", "assumption: a health check")
+    detection: Seconds = setting(
+        10.0,
+        "from a replica's failure to its replacement or repair",
+        "assumption: health_checks, and who sees to it",
+    )
+    health_checks: HealthChecks = setting(
+        HealthChecks, "how the router learns that a replica is dead", "see its fields"
+    )
     autoscaler: Autoscaler | None = setting(None, "adding replicas by load", "a fixed number of replicas")
     period: Seconds = setting(
         31_557_600.0,

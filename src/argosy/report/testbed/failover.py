@@ -65,11 +65,9 @@ _OPEN = """
 
 - Work is a wait: no KV cache is lost, and a request that is tried again costs its time alone.
 - A killed program refuses connections at once. A host that vanishes does not: checks would time out first.
-- The fleet simulation sends nothing to a dead replica, as if its death were known at once; what is sent there until the checks
-  notice follows from the proxy's ways, not from the simulation.
-- In the fleet simulation's rolling upgrade the next replica drains when the one before should be back, not when it is: two may
-  be away for the length of a drain. The operator here waits, so drains are predicted by that simulation, and times during the
-  upgrade by three replicas.
+- What is sent to a dead replica until the checks notice follows from the proxy's ways. The fleet simulation sends requests there
+  too (`health_checks`), but its clients come back after a pause, while the proxy tries again at once.
+- Drains are predicted by the fleet simulation's rolling upgrade, times during the upgrade by three replicas.
 """
 
 
