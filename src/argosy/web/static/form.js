@@ -11,36 +11,55 @@ import { term, word } from "./words.js";
  */
 export function form({ held, groups, listed, starts, more = null }) {
   const told = el("div", {});
-  const box = el("div", { class: "fields" });
+  // A field that is being typed into, or slid, is not replaced under the hand: the form follows when it is left.
+  let typing = null, postponed = false;
+  const box = el("div", { class: "fields", input: (event) => { typing = event.target; }, change: () => { typing = null; },
+    focusout: () => { typing = null; if (postponed) show(); } });
   const area = el("textarea", { id: "yaml", rows: "18", spellcheck: "false", "aria-label": word("yaml"), input: () => soon() });
   const closed = new Set(matchMedia("(max-width: 820px)").matches ? groups : []); // on a phone the answer is near
-  let timer = 0;
-  const soon = () => { clearTimeout(timer); timer = setTimeout(() => held.set(area.value), 700); };
+  let timer = 0, last = Promise.resolve();
+  const taken = () => { clearTimeout(timer); if (timer) { timer = 0; held.set(area.value); } };
+  const soon = () => { clearTimeout(timer); timer = setTimeout(taken, 700); };
   const choice = el("select", { id: "start", change: (event) => event.target.value && held.set(starts[event.target.value]) },
     el("option", { value: "" }, word("start.choose")), Object.keys(starts).map((name) => el("option", { value: name }, name)));
 
   async function show() {
     if (area.value !== held.text) area.value = held.text;
+    const { text } = held;
     try {
-      const { inputs } = await post("/check", { text: held.text });
+      const { inputs } = await post("/check", { text });
+      if (text !== held.text) return;
       told.replaceChildren();
-      rebuild(listed(inputs, state.choices));
+      if (box.contains(typing)) postponed = true;
+      else rebuild(listed(inputs, state.choices));
     } catch (failure) {
-      told.replaceChildren(problems(failure));
+      if (text === held.text) told.replaceChildren(problems(failure));
     }
   }
 
   function rebuild(found) {
+    postponed = false;
     const focused = document.activeElement?.id;
     box.replaceChildren(...groups.filter((group) => found.some((each) => each.group === group)).map((group) => el("details", { class: "group", open: !closed.has(group), toggle: (event) => (event.target.open ? closed.delete(group) : closed.add(group)) }, el("summary", {}, word(`group.${group}`)),
       found.filter((each) => each.group === group).map((each) => one(each, change)))));
     if (focused && focused !== "yaml") document.getElementById(focused)?.focus();
   }
 
-  async function change(field, value) {
+  /** Change a field of the text as it is when its turn comes: no change, and nothing typed into the text, is lost to another. */
+  function change(field, value) {
+    const changes = { [field.path]: field.written ? field.written(value) : value === "" ? null : value, ...(field.also ?? {}) };
+    last = last.then(() => changed(changes));
+  }
+
+  async function changed(changes) {
     try {
-      const changes = { [field.path]: field.written ? field.written(value) : value === "" ? null : value, ...(field.also ?? {}) };
-      const { text } = await post("/change", { text: held.text, changes });
+      let from, text;
+      do {
+        taken();
+        from = held.text;
+        ({ text } = await post("/change", { text: from, changes }));
+        taken();
+      } while (from !== held.text);
       held.set(text);
     } catch (failure) {
       told.replaceChildren(problems(failure));
