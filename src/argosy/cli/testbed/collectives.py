@@ -55,7 +55,7 @@ def collectives(
     wanted = chosen(names, bytes_, scale) if scenario is None else [_fleet(scenario, bytes_, scale)]
     if short:
         wanted = [shortened(one) for one in wanted]
-    finish("collectives", run(wanted, min(repeats, 2) if short else repeats, say, short), as_json, report)
+    finish("collectives", run(wanted, 1 if short else repeats, say, short), as_json, report)
 
 
 def _fleet(path: Path, size: int, scale: float | None) -> Any:
