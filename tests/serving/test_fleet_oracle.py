@@ -1,5 +1,7 @@
 """The compiled fleet against one in plain Python that runs every iteration: the same times to the last digits."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from affine_engine import Affine
@@ -148,3 +150,17 @@ def test_failures_that_are_not_noticed_at_once_agree(router, retries):
     run, plain = compare(requests, [pool], policy, failures, seed=2, with_plain=True)
     assert plain.refusals > 100
     assert (run.end == ENDS.index("failed")).any() or retries == 3
+
+
+def test_disaggregated_pools_with_failures_noticed_late_agree():
+    """Who comes with its cache to a dead replica starts over, prompt and all."""
+    prompts, answers = Pool(Affine(), 3, prefill_only=True, chunk=4096), Pool(Affine(max_batch=48), 4)
+    policy = Policy(
+        router="round-robin", transfer_s=0.004, transfer_s_per_token=2e-6, cold_start_s=1.0, detection_s=0.5,
+        unnoticed_s=2.0,
+    )  # fmt: skip
+    requests, failures = traffic(40.0, 60.0, 6), Failures(1 / 90.0, 4.0)
+    run, plain = compare(requests, [prompts, answers], policy, failures, seed=1, with_plain=True)
+    at_once = simulate(requests, [prompts, answers], replace(policy, unnoticed_s=0.0), failures, 1)
+    assert plain.refusals > 50
+    assert run.books[0, records.LOST_PROMPT] > at_once.books[0, records.LOST_PROMPT] > 0
