@@ -337,7 +337,7 @@ class Serving(Section):
     detection: Seconds = setting(
         10.0,
         "from a replica's failure to its replacement or repair",
-        "assumption: health_checks, and who sees to it",
+        "assumption: a health check",
     )
     health_checks: HealthChecks = setting(
         HealthChecks, "how the router learns that a replica is dead", "see its fields"
