@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from argosy.serving import ReplicaLayout, Speculation, StepTimeProvider, check_layout, roofline
 from argosy.serving.engine import engine
-from argosy.serving.experts import PLACE_WEIGHTS, busiest_rank, popularity, touched_share
+from argosy.serving.experts import busiest_rank
 from argosy.serving.steady import added_s
 from argosy.spec.architectures import resolve
 from argosy.spec.model import MixtureOfExperts
@@ -84,26 +84,6 @@ def test_touched_experts_as_a_drawing_of_tokens_has_them() -> None:
     assert np.mean(mean) * ranks == pytest.approx(busiest_of_one, rel=0.02)
     assert found_touched == pytest.approx(np.mean(touched), rel=0.08)
     assert found_rows == pytest.approx(np.mean(rows), rel=0.1)
-
-
-@pytest.mark.parametrize("skew", [0.0, 0.3, 0.6])
-def test_popular_experts_make_fewer_touched_and_one_rank_busier(skew: float) -> None:
-    """The power law over places in the order of popularity, against experts one by one and drawn routing."""
-    moe, ranks, tokens = MixtureOfExperts(experts=128, top_k=2, expert_ffn=8), 8, 40
-    places = np.arange(0, 129) / 128  # an expert has the mean density of its place
-    chance = 2 * np.diff(places ** (1 - skew))
-    assert chance.sum() == pytest.approx(2)
-    assert popularity(moe, skew) @ PLACE_WEIGHTS == pytest.approx(2 / 128, rel=0.02)
-    one_by_one = np.mean(1 - (1 - chance) ** tokens)
-    assert touched_share(moe, tokens, skew) == pytest.approx(one_by_one, rel=0.01)
-    assert touched_share(moe, np.array([0.0, 1e9]), skew) == pytest.approx([0.0, 1.0])
-    rng = np.random.default_rng(3)
-    rows = []
-    for _ in range(3000):  # every expert drawn by itself, placed on the ranks at random
-        hits = rng.binomial(tokens, chance)
-        rows.append(rng.permutation(hits).reshape(ranks, -1).sum(axis=1).max())
-    _, found = busiest_rank(moe, 16, ranks, tokens, skew)
-    assert found == pytest.approx(np.mean(rows), rel=0.13)
 
 
 def test_decode_grows_with_batch_and_context_and_speculation_pays_at_small_batches() -> None:
@@ -226,6 +206,21 @@ def test_exchanges_within_a_host_move_every_token_to_every_rank_whatever_the_exp
         for each in (model, narrow)
     ]
     assert wide[0] > wide[1], "beyond a host a token goes to the ranks of its experts only"
+
+
+def test_mxfp4_experts_widened_before_blackwell_slow_computing_and_not_reading() -> None:
+    model = resolve("gpt-oss-120b")
+    for gpu, slows in (("H100", True), ("B200", False)):
+        slow, quick = (
+            roofline(model, gpu, ReplicaLayout(tp=2), precision="mxfp4", older_widening_efficiency=x)
+            for x in (0.5, 1.0)
+        )
+        assert slow.decode_s(8.0, 1000.0) == quick.decode_s(8.0, 1000.0), "bound by reading"
+        experts = [
+            sum(float(p._experts_s(q, 65536.0)) for q in p.kinds[0].products if q.experts)
+            for p in (slow, quick)
+        ]
+        assert experts[0] == pytest.approx(experts[1] * (2 if slows else 1))
 
 
 def test_prompts_that_share_an_iteration_share_what_it_costs_once() -> None:

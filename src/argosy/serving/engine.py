@@ -39,7 +39,8 @@ class Engine:
     rate of grouped products over the kernels' curves; `block_efficiency`, `fp4_efficiency`: rate of products with
     block-scaled FP8, and of dense ones in NVFP4, over the roofline's; `older_expert_efficiency`,
     `older_expert_compute_efficiency`, `older_kv_efficiency`: three of them on generations before Blackwell, whose kernels
-    are others; `routing_skew`: exponent of the power law of the experts' popularity.
+    are others; `routing_skew`: exponent of the power law of the experts' popularity; `older_widening_efficiency`: rate of
+    computing expert products whose MXFP4 weights are widened to BF16 before Blackwell, over that of BF16's.
     """
 
     name: str = "vllm"
@@ -70,6 +71,7 @@ class Engine:
     older_expert_compute_efficiency: Any = 0.7
     older_kv_efficiency: Any = 0.7
     routing_skew: Any = 0.0
+    older_widening_efficiency: Any = 0.7
 
     def rates(self, generation: str) -> Rates:
         """Shares of the rates that experts and attention over the cache get on an accelerator's generation."""

@@ -319,6 +319,8 @@ class Roofline:
         each = rows / np.maximum(touched, 1e-9)
         compute = self._fastest(grouped_product_time, fmt, True, each, product.n, product.k, touched)
         compute = compute * grouped_tile_share(each) / rates.expert_compute
+        if fmt == "bf16" and self.precision == "mxfp4":  # widened as read: hidden where reading takes longer
+            compute = compute / self.engine.older_widening_efficiency
         moved = touched * product.n * product.k * stored + rows * (product.n + product.k) * ACTIVATION_BYTES
         seconds = np.maximum(compute, moved / (self.device.memory_bandwidth * rates.expert))
         return seconds / (1.0 if fmt == "nvfp4" else self._format_rate(self.precision))

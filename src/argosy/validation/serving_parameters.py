@@ -85,6 +85,13 @@ _SHARED = (
         0.9,
         "exponent of the power law of the experts' popularity, 0 where routing is uniform",
     ),
+    (
+        "older_widening_efficiency",
+        0.7,
+        0.7,
+        1.0,
+        "rate of computing MXFP4 expert products, widened to BF16 before Blackwell, over BF16's",
+    ),
     ("block_efficiency", 0.9, 0.3, 1.0, "rate of products with block-scaled FP8 over the roofline's"),
     ("fp4_efficiency", 0.9, 0.3, 1.0, "rate of dense products in NVFP4 over the roofline's"),
     ("collective_factor", 1.0, 0.5, _INF, "time of an engine's all-reduces over NCCL's"),
