@@ -24,6 +24,14 @@ def whole(page):
     page.wait_for_selector("#answer figure svg")
 
 
+def filled(page):
+    """Wait until everything that was opened shows its content."""
+    until(
+        page,
+        "[...document.querySelectorAll('main details[open] > .later')].every(each => each.hasChildNodes())",
+    )
+
+
 def test_plan_a_preset_move_a_slider_and_ask_why(watched):
     page = watched.open("plan")
     whole(page)
@@ -283,7 +291,7 @@ def test_serving_under_requests_of_ones_own(watched, tmp_path):
     page.set_input_files("#trace", str(trace))
     until(page, "document.querySelector('#told').innerText.includes('the requests of mine.csv')")
     page.click("text=In sentences")
-    assert "4,000 requests" in page.inner_text("#answer")
+    page.wait_for_selector("#answer li:has-text('4,000 requests')")
     page.click("text=Without it")
     until(page, "document.querySelector('#told').innerText.startsWith('Sized over')")
 
@@ -332,12 +340,14 @@ def test_no_sentence_of_the_engine_is_english_on_the_chinese_page(watched):
     for title in ("依据", "说明", "表格与来由"):
         page.click(f"summary:has-text('{title}') >> nth=0")
     page.wait_for_selector("details[open] table")
+    filled(page)
     cited = ("http", "arXiv", "guide", "sheet")
     assert not [text for text in page.evaluate(ENGLISH) if not any(each in text for each in cited)]
     watched.open("serving")
     page.wait_for_selector("section.service table")
     for title in ("文字说明", "排队定律", "每次运行的校验"):
         page.click(f"summary:has-text('{title}')")
+    filled(page)
     assert page.evaluate(ENGLISH) == []
     watched.open("handbook")
     page.click("summary:text-is('全部论断及核对')")
