@@ -35,7 +35,8 @@ def edited(text: str, changes: Mapping[str, Any], file: str = "<scenario>") -> s
 
 def _round_trip() -> Any:
     """ruamel's round trip, in which what only looks like a number or date (`-_`, 2001-13-45) is text, as for the reader."""
-    from ruamel.yaml import YAML, RoundTripConstructor
+    from ruamel.yaml import YAML
+    from ruamel.yaml.constructor import RoundTripConstructor
 
     class Constructor(RoundTripConstructor):
         pass
