@@ -42,7 +42,7 @@ class Lengths:
 
 
 FULL = Lengths(40.0, 25.0, 5, 12.0, tuple(STEADY), tuple(POLICIES), 3)
-SHORT = Lengths(8.0, 5.0, 1, 3.0, ("exponential",), ("round-robin", "least-work"), 2)
+SHORT = Lengths(6.0, 4.0, 1, 3.0, ("exponential",), ("round-robin", "least-work"), 2)
 
 
 @dataclass(frozen=True)

@@ -62,7 +62,7 @@ class Sizes:
 
 
 LONG = Sizes(1000, 100, 2.6, 10, 80, 1.2, 0.4, 1.0, 100, 2.0, 1.3, 400)
-SHORT = Sizes(40, 10, 1.8, 2, 17, 0.6, 0.2, 0.2, 60, 0.3, 1.0, 30)
+SHORT = Sizes(40, 10, 1.8, 2, 17, 0.6, 0.2, 0.2, 60, 0.3, 1.0, 20)
 
 
 def run(short: bool = False, say: Callable[[str], None] = lambda line: None) -> dict[str, Any]:

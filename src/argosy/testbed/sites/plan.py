@@ -73,14 +73,14 @@ def micro_batch_bytes() -> int:
 
 def cases(short: bool, interval: int) -> list[dict[str, Any]]:
     """What the ranks run, in order. `interval`: local steps between outer ones."""
-    steps = 12 if short else 24
-    rounds = 3 if short else 6
+    steps = 9 if short else 24
+    rounds = 2 if short else 6
     common = {"shape": SHAPE.to_dict(), "batch": BATCH}
     parallel = {**common, "kind": "parallel", "pace": PACE.to_dict(), "steps": WARM_UP + steps}
     local = {**parallel, "interval": interval, "steps": rounds * interval}
     pipeline = {
         **common, "kind": "pipeline", "pace": PIPELINE_PACE.to_dict(), "bounds": list(BOUNDS),
-        "micro_batches": MICRO_BATCHES, "steps": WARM_UP + (5 if short else 15),
+        "micro_batches": MICRO_BATCHES, "steps": WARM_UP + (4 if short else 15),
     }  # fmt: skip
     return [
         {"kind": "messages", "bytes": BASELINE_BYTES},

@@ -56,7 +56,7 @@ def pipeline(schedule: str, bounds: tuple[int, ...], steps: int, **more: Any) ->
 
 def timed(short: bool) -> list[Case]:
     """Cases of four ranks whose steps are predicted: the first are what the predictions need."""
-    steps = 4 if short else 6
+    steps = 3 if short else 6
     cases: list[Case] = [
         {"kind": "messages", "bytes": MESSAGE_BYTES},
         data_parallel("reference", False, steps, forward_s=0.0),
@@ -89,7 +89,7 @@ def timed(short: bool) -> list[Case]:
 
 def traced(short: bool) -> list[Case]:
     """Cases of four ranks that are profiled: nothing planted, a slow rank, a slow loader, even and uneven stages."""
-    steps = 5 if short else 7
+    steps = 4 if short else 7
     factors = [SLOWER if rank == SLOW_RANK else 1.0 for rank in range(4)]
     reads = [READ_S if rank == READING_RANK else 0.0 for rank in range(4)]
     cases = [
