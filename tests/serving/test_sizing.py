@@ -8,7 +8,7 @@ from affine_engine import Affine
 
 from argosy.kernels import serving_records as records
 from argosy.serving import ReplicaLayout
-from argosy.serving.account import autoscaler_gap, checks, laws, ledger, utilisation
+from argosy.serving.account import _left, autoscaler_gap, checks, laws, ledger, utilisation
 from argosy.serving.failures import Failures
 from argosy.serving.fleet import Policy, Pool
 from argosy.serving.objectives import good, met, objectives, quantile
@@ -262,3 +262,10 @@ def test_comparisons_last_long_enough_for_batches_to_fill():
     asked = service(rate=2000.0, horizon_s=200.0, seeds=1)
     stretch = asked.trial()[0]
     assert stretch.horizon_s == pytest.approx(120.0, rel=0.02)
+
+
+def test_what_is_left_of_a_whole_is_no_rounding() -> None:
+    """Idle seconds of a fleet that is never idle were -5e-12, shown as -0.0 %; a real fault still shows."""
+    assert _left(0.3, 0.1 + 0.2) == 0.0
+    assert _left(10.0, 4.0) == 6.0
+    assert _left(10.0, 11.0) == -1.0

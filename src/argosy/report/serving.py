@@ -207,7 +207,7 @@ def gap(entry: Mapping[str, Any]) -> list[str]:
 def front(entry: Mapping[str, Any]) -> Table:
     """Fleets that no other beats in GPUs, time to first token and time per token at once (spares apart)."""
     table = Table(
-        title="Cost against latency (spares apart)",
+        title="Cost against latency (spares apart; $/M out bears the whole cost)",
         title_justify="left",
         title_style="bold",
         box=SIMPLE_HEAD,

@@ -17,6 +17,8 @@ from argosy.serving.sizing import Service, Sized
 
 SLOT_S = 60.0
 """Length of a slot of the perfect autoscaler (s)."""
+ROUNDING = 1e-9
+"""Of a whole: a difference below it is the rounding of sums of floats."""
 
 
 def ledger(service: Service, sized: Sized, whole_gpus: int) -> Ledger:
@@ -102,10 +104,16 @@ def _of_pool(option: Option, limits: Limits, number: int, gpus: int, book: np.nd
         "decode bound by bandwidth": at_best - useful[1],
         "batches not full": decode - lost[1] - at_best,
         "lost to failures": lost[0] + lost[1],
-        "idle": up - prefill - decode,
+        "idle": _left(up, prefill + decode),
         "warming": gpus * float(book[records.WARMING]),
         "down": gpus * float(book[records.DOWN]),
     }
+
+
+def _left(whole: float, taken: float) -> float:
+    """What is left of `whole`; 0 where that is but the rounding of sums over many events, of either sign."""
+    left = whole - taken
+    return 0.0 if abs(left) <= ROUNDING * whole else left
 
 
 def _mean(trees: Sequence[Ledger]) -> Ledger:

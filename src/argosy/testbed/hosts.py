@@ -16,11 +16,11 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from types import TracebackType
 
 import numpy as np
 
 from argosy.facts import FactError
+from argosy.testbed.block import Block
 from argosy.testbed.delay import DelayLine
 from argosy.testbed.namespaces import FOLDER, inside
 from argosy.testbed.wiring import CONTROL, Wiring
@@ -104,7 +104,7 @@ def batch(name: str, lines: Iterable[str], *options: str) -> None:
         raise TestbedError(f"{name} {' '.join(options)}: {done.stderr.strip()[-400:]}")
 
 
-class Hosts:
+class Hosts(Block):
     """The namespaces of a wiring, for as long as the block lasts; whatever ends it, they are gone afterwards."""
 
     def __init__(self, wiring: Wiring) -> None:
@@ -150,23 +150,10 @@ class Hosts:
         end = self.wiring.sender(link)
         batch("tc", [self.wiring.shape(link, share)], "-n", self.prefix + end.node)
 
-    def __enter__(self) -> Hosts:
+    def _begin(self) -> None:
         for number in (signal.SIGTERM, signal.SIGHUP):
             with suppress(ValueError):  # another thread than the first may not
                 self._before[number] = signal.signal(number, _leave)
-        try:
-            self._build()
-        except BaseException:
-            self._end()
-            raise
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._end()
-
-    def _build(self) -> None:
         clean()
         wiring = self.wiring
         batch("ip", [f"netns add {name}" for name in self.namespaces])

@@ -19,9 +19,9 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from importlib.util import find_spec
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
+from argosy.testbed.block import Block
 from argosy.testbed.hosts import Hosts, TestbedError
 from argosy.testbed.wiring import MANAGER
 
@@ -37,7 +37,7 @@ def missing() -> str | None:
 
 
 @dataclass
-class Job:
+class Job(Block):
     """A job of `module` (run as `python -m` would) on `nodes` (numbers of hosts), for as long as the block lasts.
 
     `hosts` None: plain processes on the loopback. `elastic`: least and most nodes; None: exactly these. `max_restarts`: of
@@ -71,24 +71,11 @@ class Job:
         self._deadline = 0.0
         self._unread = ""
 
-    def __enter__(self) -> Job:
+    def _begin(self) -> None:
         if (what := missing()) is not None:
             raise TestbedError(what)
         (self.folder / "ranks").mkdir(parents=True, exist_ok=True)
         self._deadline = time.monotonic() + self.seconds
-        try:
-            self._start()
-        except BaseException:
-            self.stop()
-            raise
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.stop()
-
-    def _start(self) -> None:
         log = (self.folder / "starter.log").open("w", encoding="utf-8")
         self._port = STORE_PORT if self.hosts else _free_port()
         with log:
@@ -191,6 +178,9 @@ class Job:
         if rank is not None and rank in (there := self.ranks()):
             with suppress(ProcessLookupError):
                 os.kill(int(there[rank]["pid"]), number)
+
+    def _end(self) -> None:
+        self.stop()
 
     def stop(self) -> None:
         """Kill everything of the job. Done by the end of the block, too."""

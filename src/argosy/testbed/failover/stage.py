@@ -16,10 +16,10 @@ from collections.abc import Callable
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
 from argosy.testbed import hosts as machine
+from argosy.testbed.block import Block
 from argosy.testbed.failover.inside import ahead
 from argosy.testbed.failover.proxy import PORT, Admin, Passed, Seen, Turns, configuration, requests
 from argosy.testbed.failover.trace import Checks, Fleet, Trace
@@ -80,7 +80,7 @@ class Watch:
     seen: list[dict[str, Seen]] = field(default_factory=list)
 
 
-class Stage:
+class Stage(Block):
     """Replicas and proxy running; `policy` as in `proxy.configuration`. TestbedError where one does not start."""
 
     def __init__(
@@ -95,21 +95,8 @@ class Stage:
         self._policy, self._slots = policy, fleet.slots if queue_in_proxy else None
         self._over = threading.Event()
 
-    def __enter__(self) -> Stage:
+    def _begin(self) -> None:
         ahead(0)  # the operator, too, and whoever watches: they sleep nearly always
-        try:
-            self._open()
-        except BaseException:
-            self._end()
-            raise
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._end()
-
-    def _open(self) -> None:
         self.turns, self.admin = Turns(self.folder / "log"), Admin(self.folder / "admin")
         self.turns.start()
         for number in range(self.fleet.replicas):

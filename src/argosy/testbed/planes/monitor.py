@@ -9,8 +9,8 @@ import subprocess
 import sys
 import time
 from collections.abc import Mapping
-from types import TracebackType
 
+from argosy.testbed.block import Block
 from argosy.testbed.hosts import Hosts, TestbedError, program
 from argosy.testbed.namespaces import inside
 from argosy.testbed.planes.told import Fault, faults
@@ -23,7 +23,7 @@ PATIENCE_S = 0.02  # of a round with one host; its answer is taken in a later on
 START_SECONDS = 20.0
 
 
-class Monitor:
+class Monitor(Block):
     """Heartbeat processes on `count` hosts, and lines to them, for as long as the block lasts."""
 
     def __init__(self, hosts: Hosts, count: int) -> None:
@@ -35,23 +35,13 @@ class Monitor:
         self.asked: dict[int, float | None] = {}
         self.round_trips: dict[int, list[float]] = {host: [] for host in range(count)}
 
-    def __enter__(self) -> Monitor:
-        try:
-            for host in range(self.count):
-                self._start(host)
-            for process in self.processes:
-                if process.stdout is None or process.stdout.readline().strip() != "ready":
-                    raise TestbedError("a heartbeat process did not start")
-            inside([self.hosts.control], self._connect)
-        except BaseException:
-            self._end()
-            raise
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._end()
+    def _begin(self) -> None:
+        for host in range(self.count):
+            self._start(host)
+        for process in self.processes:
+            if process.stdout is None or process.stdout.readline().strip() != "ready":
+                raise TestbedError("a heartbeat process did not start")
+        inside([self.hosts.control], self._connect)
 
     def _start(self, host: int) -> None:
         wiring = self.hosts.wiring

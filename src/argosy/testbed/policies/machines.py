@@ -13,9 +13,9 @@ import sys
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
+from argosy.testbed.block import Block
 from argosy.testbed.hosts import Hosts, TestbedError
 from argosy.testbed.namespaces import inside
 from argosy.testbed.policies.failures import HOST, RANK
@@ -26,7 +26,7 @@ START_SECONDS = 120.0  # that importing torch may take on a busy machine
 PORT = 10_000  # of the controller; of the store the next: below those that connections are given
 
 
-class Machines:
+class Machines(Block):
     """Hosts 0 … (in the namespaces of `hosts`, or None: processes on the loopback) for as long as the block lasts; one job
     after another may run on them.
     """
@@ -40,9 +40,11 @@ class Machines:
         self._lives = 0
         self._selector = selectors.DefaultSelector()
         self._zygote: subprocess.Popen[bytes] | None = None
+        self._listener = socket.socket()  # not yet the one on the control plane
         self.store: tuple[str, int] = ("", 0)
 
-    def __enter__(self) -> Machines:
+    def _begin(self) -> None:
+        self._listener.close()
         self._listener = self._listen()
         self._selector.register(self._listener, selectors.EVENT_READ)
         with (self.folder / "zygote.log").open("wb") as log:
@@ -54,21 +56,11 @@ class Machines:
                 start_new_session=True,
                 env={**os.environ, "OMP_NUM_THREADS": "1", "TORCH_CPP_LOG_LEVEL": "ERROR"},
             )
-        try:
-            self._await("ready")
-            space, address = (self.hosts.control, MANAGER) if self.hosts else (None, "127.0.0.1")
-            self.store = (address, PORT + 1 if self.hosts else _free_port())
-            self._order({"namespace": space, "address": address, "port": self.store[1]})
-            self._await("store")
-        except BaseException:
-            self._end()
-            raise
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._end()
+        self._await("ready")
+        space, address = (self.hosts.control, MANAGER) if self.hosts else (None, "127.0.0.1")
+        self.store = (address, PORT + 1 if self.hosts else _free_port())
+        self._order({"namespace": space, "address": address, "port": self.store[1]})
+        self._await("store")
 
     def _await(self, word: str) -> None:
         """Until the zygote says so."""
