@@ -9,6 +9,7 @@ from typing import Any
 import altair as alt
 
 from argosy.report import charts as drawing
+from argosy.report.testbed.pairs import WHAT, pairs
 from argosy.testbed.checkpoints.predict import Rhythm, lost
 
 TITLE = "Checkpoints, and kills that tear them"
@@ -43,25 +44,10 @@ def charts(answer: Mapping[str, Any]) -> dict[str, drawing.Chart]:
 
 def _pauses(rows: list[dict[str, Any]]) -> drawing.Chart:
     data = [
-        {"case": row["name"], "what": what, "seconds": row[what]["pause_s"]}
-        for row in rows
-        for what in ("predicted", "measured")
+        {"case": row["name"], "what": what, "seconds": row[what]["pause_s"]} for row in rows for what in WHAT
     ]
     order = [row["name"] for row in rows]
-    chart = (
-        alt.Chart(drawing._data(data))
-        .mark_bar()
-        .encode(
-            y=alt.Y("case:N", sort=order, title=None, axis=alt.Axis(labelLimit=360, ticks=False)),
-            yOffset=alt.YOffset("what:N", sort=["predicted", "measured"]),
-            x=alt.X("seconds:Q", title="seconds that a save stops the job"),
-            color=alt.Color(
-                "what:N",
-                scale=alt.Scale(domain=["predicted", "measured"], range=[drawing._FULL, drawing._USEFUL]),
-                title=None,
-            ),
-        )
-    )
+    chart = pairs(data, "case", order, "seconds that a save stops the job")
     return chart.properties(
         title="What a checkpoint stops the job for", width=drawing.WIDTH, height=34 * len(order)
     )

@@ -9,6 +9,7 @@ import altair as alt
 
 from argosy.report import charts as drawing
 from argosy.report.markdown import table
+from argosy.report.testbed.pairs import WHAT, pairs
 from argosy.testbed.failover.disturbances import NAMES
 
 TITLE = "Replicas behind a load balancer"
@@ -77,22 +78,11 @@ def waits_chart(answer: Mapping[str, Any]) -> drawing.Chart:
         {"policy": NAMES[one["policy"]], "what": what, "figure": figure, "seconds": one[what][figure]}
         for one in answer["policies"]
         for figure in SHOWN
-        for what in ("predicted", "measured")
+        for what in WHAT
     ]
     return (
-        alt.Chart(drawing._data(rows))
-        .mark_bar()
-        .encode(
-            y=alt.Y("policy:N", sort=list(NAMES.values()), title=None),
-            yOffset=alt.YOffset("what:N", sort=["predicted", "measured"]),
-            x=alt.X("seconds:Q", title="seconds"),
-            color=alt.Color(
-                "what:N",
-                scale=alt.Scale(domain=["predicted", "measured"], range=[drawing._FULL, drawing._USEFUL]),
-                title=None,
-            ),
-            row=alt.Row("figure:N", sort=list(SHOWN), title=None),
-        )
+        pairs(rows, "policy", list(NAMES.values()), "seconds")
+        .encode(row=alt.Row("figure:N", sort=list(SHOWN), title=None))
         .properties(width=drawing.WIDTH, height=90, title="Waits and times: fleet simulation and HAProxy")
     )
 

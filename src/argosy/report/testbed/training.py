@@ -8,6 +8,7 @@ from typing import Any
 import altair as alt
 
 from argosy.report import charts as drawing
+from argosy.report.testbed.pairs import WHAT, pairs
 
 TITLE = "A training job, and its traces diagnosed"
 INTRODUCTION = """
@@ -63,25 +64,10 @@ def charts(answer: Mapping[str, Any]) -> dict[str, drawing.Chart]:
 
 def _steps(steps: list[dict[str, Any]]) -> drawing.Chart:
     rows = [
-        {"case": one["name"], "what": what, "seconds": one[f"{what}_s"]}
-        for one in steps
-        for what in ("predicted", "measured")
+        {"case": one["name"], "what": what, "seconds": one[f"{what}_s"]} for one in steps for what in WHAT
     ]
     order = [one["name"] for one in steps]
-    chart = (
-        alt.Chart(drawing._data(rows))
-        .mark_bar()
-        .encode(
-            y=alt.Y("case:N", sort=order, title=None, axis=alt.Axis(labelLimit=400, ticks=False)),
-            yOffset=alt.YOffset("what:N", sort=["predicted", "measured"]),
-            x=alt.X("seconds:Q", title="seconds of a step"),
-            color=alt.Color(
-                "what:N",
-                scale=alt.Scale(domain=["predicted", "measured"], range=[drawing._FULL, drawing._USEFUL]),
-                title=None,
-            ),
-        )
-    )
+    chart = pairs(rows, "case", order, "seconds of a step")
     return chart.properties(title="Steps of a real job", width=drawing.WIDTH, height=28 * len(order))
 
 
