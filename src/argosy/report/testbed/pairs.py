@@ -12,7 +12,7 @@ from argosy.report import charts as drawing
 WHAT = ("predicted", "measured")
 
 
-def pairs(rows: Sequence[Mapping[str, Any]], by: str, order: Sequence[str], title: str) -> drawing.Chart:
+def pairs(rows: list[dict[str, Any]], by: str, order: Sequence[str], title: str) -> drawing.Chart:
     """A pair of bars for every `by` of the rows, in this order. Rows: `by`, `what` (one of WHAT), `seconds` (s); `title`: of
     the seconds.
     """
